@@ -1,0 +1,6 @@
+"""Acting: N policies, one behavior, E environments."""
+
+from lbc.actor.actor import Actor, ActorStep, EpisodeEnd, PsiSource
+from lbc.actor.monitor import ReturnMonitor
+
+__all__ = ["Actor", "ActorStep", "EpisodeEnd", "PsiSource", "ReturnMonitor"]

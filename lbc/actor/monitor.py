@@ -1,0 +1,62 @@
+"""Does V know what is coming?  Explained variance of V against Monte-Carlo shaped returns."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lbc.behavior.population import PolicyHyperParameters
+
+
+class ReturnMonitor:
+    """Follows whole episodes of a few environments: V_i at every step, then the return that came.
+
+    A truncated episode has no Monte-Carlo return, so it is left out.
+    """
+
+    def __init__(self, population: tuple[PolicyHyperParameters, ...], envs: int, window: int = 2000) -> None:
+        self._population = population
+        self._rewards: list[list[float]] = [[] for _ in range(envs)]
+        self._values: list[list[np.ndarray]] = [[] for _ in range(envs)]
+        self._pairs: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=window)  # (V, return), each [N]
+
+    def watch(self, reward: Tensor, first: Tensor, value: Tensor, ended: dict[int, bool]) -> None:
+        """reward, first: [E];  value: [N, E];  ended: environment -> truncated."""
+        count = len(self._rewards)
+        rewards, firsts = reward[:count].tolist(), first[:count].tolist()
+        values = value[:, :count].cpu().numpy()
+        for e in range(count):
+            if firsts[e]:
+                self._rewards[e], self._values[e] = [], []
+            else:
+                self._rewards[e].append(rewards[e])
+            self._values[e].append(values[:, e])
+            if e in ended and not ended[e]:
+                self._close(e)
+
+    def _close(self, e: int) -> None:
+        rewards = torch.tensor(self._rewards[e], dtype=torch.float64)
+        returns = np.zeros((len(self._population), len(rewards)))
+        for i, policy in enumerate(self._population):
+            shaped, total = policy.shape(rewards).numpy(), 0.0
+            for t in reversed(range(len(shaped))):
+                total = shaped[t] + policy.discount * total
+                returns[i, t] = total
+        stride = max(1, len(rewards) // 200)  # neighbours say the same; keep the window diverse
+        for t in range(0, len(rewards), stride):
+            self._pairs.append((self._values[e][t], returns[:, t]))
+
+    def explained_variance(self) -> list[float | None]:
+        """Per policy: 1 - Var(return - V) / Var(return) over the window."""
+        if len(self._pairs) < 2:
+            return [None] * len(self._population)
+        values = np.array([v for v, _ in self._pairs])
+        returns = np.array([r for _, r in self._pairs])
+        variance = returns.var(0)
+        return [
+            float(1.0 - (returns[:, i] - values[:, i]).var() / variance[i]) if variance[i] > 1e-12 else None
+            for i in range(values.shape[1])
+        ]

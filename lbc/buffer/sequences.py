@@ -1,0 +1,161 @@
+"""The data buffer: one frame per step in, [L, S] batches out.
+
+Time is cut into sequences of T trained rows.  Sequence k of environment e trains on rows
+kT .. (k+1)T - 1, warms the recurrent state up on the `burn_in` rows before, and bootstraps from row
+(k+1)T.  Rows lie in a ring; frames are stacked when a batch is gathered, never stored stacked.
+
+    append(row, state)  ...  while ready(): learn from sample()
+
+Every sequence is used exactly `replay` times.  `reserve` sequences are held back, so that a batch
+mixes fresh and older data; what would fall out of the ring is used first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lbc.config import BufferConfig
+from lbc.types import Batch, EnvironmentSpec, Row
+
+
+class SequenceBuffer:
+    def __init__(
+        self,
+        config: BufferConfig,
+        spec: EnvironmentSpec,
+        num_envs: int,
+        psi_size: int,
+        state_shape: tuple[int, int],  # (N policies, units)
+        rng: np.random.Generator,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self._config = config
+        self._spec = spec
+        self._rng = rng
+        length = config.sequence_length
+        # A generation is the E sequences that end together.  `kept` of them may have uses left; from
+        # `mature` generations of age on a sequence goes first, so that none falls out of the ring unused.
+        slack = math.ceil(config.batch_size / (num_envs * config.replay)) + 1
+        self._mature = math.ceil(config.reserve / num_envs) + slack
+        kept = self._mature + slack
+        before = math.ceil((config.burn_in + spec.frame_stack) / length)  # rows behind the oldest sequence
+        self._kept = kept
+        self._generations = kept + before + 1
+        self._rows = self._generations * length
+        # A state is stored when its burn-in begins, before the sequence itself.
+        self._slots = self._generations + 1 + math.ceil(config.burn_in / length)
+        shape = (self._rows, num_envs)
+        frame_dtype = torch.uint8 if spec.frame_dtype is np.uint8 else dtype
+
+        def zeros(*more: int, kind: torch.dtype = dtype) -> Tensor:
+            return torch.zeros(*shape, *more, dtype=kind, device=device)
+
+        self._frame = zeros(*spec.frame_shape, kind=frame_dtype)
+        self._first = zeros(kind=torch.bool)
+        self._reward = zeros()
+        self._terminated = zeros(kind=torch.bool)
+        self._action = zeros(kind=torch.int64)
+        self._log_mu = zeros(spec.num_actions)
+        self._psi = zeros(psi_size)
+        self._since_first = zeros(kind=torch.int64)  # rows since the episode began, for stacking
+        policies, units = state_shape
+        self._state = torch.zeros(self._slots, policies, 2, num_envs, units, dtype=dtype, device=device)
+        self._uses = np.zeros((self._generations, num_envs), dtype=np.int64)  # uses left of each sequence
+        self._time = 0  # rows appended so far
+
+    @property
+    def bytes_per_step(self) -> int:
+        """Stored bytes for one step of one environment, recurrent states included."""
+        rows = (self._frame, self._first, self._reward, self._terminated, self._action, self._log_mu)
+        total = sum(x.nbytes for x in (*rows, self._psi, self._since_first, self._state))
+        return total // (self._rows * self._frame.shape[1])
+
+    def append(self, row: Row, state: Tensor) -> None:
+        """Adds row t; `state` [N, 2, E, units] is every policy's recurrent state before it."""
+        t, length = self._time, self._config.sequence_length
+        at = t % self._rows
+        if t % length == 0:
+            self._open(t // length)
+        self._frame[at] = row.frame
+        self._first[at] = row.first
+        self._reward[at] = row.reward
+        self._terminated[at] = row.terminated
+        self._action[at] = row.action
+        self._log_mu[at] = row.log_mu
+        self._psi[at] = row.psi
+        previous = self._since_first[(t - 1) % self._rows]
+        self._since_first[at] = torch.where(row.first, 0, previous + 1)
+        if (t + self._config.burn_in) % length == 0:
+            self._state[(t + self._config.burn_in) // length % self._slots] = state
+        self._time = t + 1
+
+    def _open(self, generation: int) -> None:
+        """Row kT completes sequence k - 1, and its generation takes the ring's oldest place."""
+        slot = generation % self._generations
+        if self._uses[slot].any() or self._uses[self._expiring(generation)].any():
+            raise RuntimeError("the data buffer would overwrite sequences that have uses left")
+        if generation > 0:
+            self._uses[(generation - 1) % self._generations] = self._config.replay
+
+    def _expiring(self, generation: int) -> int:
+        """Slot of the oldest generation that may still have uses when `generation` opens."""
+        return (generation - 1 - self._kept) % self._generations
+
+    def ready(self) -> bool:
+        held = self._config.reserve * self._config.replay
+        return int(self._uses.sum()) - held >= self._config.batch_size
+
+    def sample(self) -> Batch:
+        """The next batch: first what would expire, then uniformly among all that has uses left."""
+        newest = (self._time - 1) // self._config.sequence_length - 1
+        age = (newest - np.arange(self._generations)) % self._generations  # of each slot's generation
+        chosen: list[np.ndarray] = []
+        missing = self._config.batch_size
+        while missing > 0:  # a sequence comes twice in a batch only where there are too few others
+            slots, envs = np.nonzero(self._uses > 0)
+            urgency = np.where(age[slots] >= self._mature, age[slots], 0)
+            pick = np.lexsort((self._rng.random(len(slots)), -urgency))[:missing]
+            self._uses[slots[pick], envs[pick]] -= 1
+            chosen.append(np.stack([slots[pick], envs[pick]]))
+            missing -= len(pick)
+        slots, envs = np.concatenate(chosen, axis=1)
+        return self._gather(newest - age[slots], envs)
+
+    def _gather(self, generations: np.ndarray, envs: np.ndarray) -> Batch:
+        config, length = self._config, self._config.sequence_length
+        begin = torch.as_tensor(generations * length - config.burn_in)
+        span = config.burn_in + length + 1
+        # Rows before the run began repeat row 0, a first row: they reset the state, nothing more.
+        time = (begin + torch.arange(span).unsqueeze(1)).clamp(min=0).to(self._frame.device)  # [L, S]
+        env = torch.as_tensor(envs).to(self._frame.device).expand(span, -1)
+        at = time % self._rows
+        slot = torch.as_tensor(generations % self._slots).to(self._frame.device)
+        state = self._state[slot, :, :, env[0]].permute(1, 2, 0, 3).contiguous()
+        if not config.burn_in_stored_state:
+            state = torch.zeros_like(state)
+        age = float(self._time - 1 - ((generations + 1) * length).mean())
+        return Batch(
+            observation=self._stack(at, env),
+            first=self._first[at, env],
+            reward=self._reward[at, env],
+            terminated=self._terminated[at, env],
+            action=self._action[at, env],
+            previous_action=self._action[(at - 1) % self._rows, env],
+            log_mu=self._log_mu[at, env],
+            psi=self._psi[at, env],
+            state=state,
+            burn_in=config.burn_in,
+            age=age,
+        )
+
+    def _stack(self, at: Tensor, env: Tensor) -> Tensor:
+        """Newest frame last; before the episode's first frame, that frame repeats."""
+        since = self._since_first[at, env]
+        depth = range(self._spec.frame_stack - 1, -1, -1)
+        frames = [self._frame[(at - since.clamp(max=back)) % self._rows, env] for back in depth]
+        return frames[0] if len(frames) == 1 else torch.cat(frames, dim=2)

@@ -1,0 +1,35 @@
+"""The command line: ``lbc train``, ``lbc list``, ``lbc --version``.
+
+Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from lbc import __version__
+from lbc.cli.listing import List
+from lbc.cli.parsing import parse
+from lbc.cli.train import Train
+from lbc.errors import TrainingError, UserError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments == ["--version"]:
+        print(f"lbc {__version__}")
+        return 0
+    try:
+        return parse({"train": Train, "list": List}, arguments).run()
+    except UserError as error:
+        return _failed(error, 2)
+    except TrainingError as error:
+        return _failed(error, 1)
+
+
+def _failed(error: Exception, code: int) -> int:
+    print(f"lbc: {error}", file=sys.stderr)
+    return code

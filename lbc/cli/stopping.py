@@ -1,0 +1,46 @@
+"""Ctrl-C and SIGTERM end a run; they do not break it."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequest:
+    """The first signal is a request, the second an order::
+
+    with StopRequest() as stop:
+        train(..., should_stop=stop.requested)      # ends at its next step
+    exit_code = stop.exit_code                      # 0, 130 or 143
+    """
+
+    def __init__(self) -> None:
+        self._received: int | None = None
+        self._previous: dict[int, Any] = {}
+
+    def requested(self) -> bool:
+        return self._received is not None
+
+    @property
+    def exit_code(self) -> int:
+        """As a shell counts: 128 plus the signal's number."""
+        return 0 if self._received is None else 128 + self._received
+
+    def __enter__(self) -> Self:
+        self._previous = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        again = self.requested()
+        self._received = number
+        if again:
+            raise KeyboardInterrupt

@@ -1,0 +1,79 @@
+"""``lbc train``."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from lbc.cards import resolve, to_toml
+from lbc.cli.stopping import StopRequest
+from lbc.config import Config
+from lbc.errors import UserError
+from lbc.reporting import RunDirectory, RunReporter
+
+_UNITS = {"K": 10**3, "M": 10**6, "B": 10**9}
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a preset and keep everything about the run in one directory.
+
+    Args:
+        preset: Preset or card file, with overlays after '+', as in minatar+random-selection.
+        env: Environment id instead of the preset's.
+        frames: Budget in frames, as in 1_000_000, 20M or 1e6.
+        minutes: Budget in minutes instead of frames.
+        out: Directory of the run; by default a new one under runs/.
+        seed: Seed of everything random.
+        set: Change one config value, as in learner.learning_rate=1e-3.
+    """
+
+    preset: str
+    env: str | None = None
+    frames: str | None = None
+    minutes: float | None = None
+    out: str | None = None
+    seed: int | None = None
+    set: tuple[str, ...] = ()
+
+    def run(self) -> int:
+        frames = None if self.frames is None else parse_frames(self.frames)
+        config = resolve(
+            self.preset, self.set, env=self.env, frames=frames, minutes=self.minutes, seed=self.seed
+        )
+        name = f"{self.preset}-{config.environment.id}-s{config.run.seed}"
+        directory = RunDirectory(Path(self.out) if self.out else _new_directory(name))
+        title = f"{self.preset} · {config.environment.id} · seed {config.run.seed}"
+        with RunReporter(directory, _config_text(config), title) as reporter, StopRequest() as stop:
+            from lbc.runtime.serial import train  # here: it loads torch, which bad input need not wait for
+
+            try:
+                train(config, reporter, directory.path, stop.requested)
+            except KeyboardInterrupt:
+                pass  # a second signal: what is on disk stays, nothing more is written
+        return stop.exit_code
+
+
+def parse_frames(text: str) -> int:
+    """``20_000_000``, ``20M`` or ``2e7`` as a whole number."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in _UNITS else (text, "")
+    try:
+        frames = Decimal(number) * _UNITS.get(unit, 1)
+        if frames == int(frames):
+            return int(frames)
+    except (InvalidOperation, ValueError, OverflowError):
+        pass
+    raise UserError(f"--frames is '{text}', but must be a whole number such as 1_000_000, 20M or 1e6.")
+
+
+def _new_directory(name: str) -> Path:
+    safe = re.sub(r"[^\w.+-]+", "-", name)
+    return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _config_text(config: Config) -> str:
+    first = "# The whole configuration of this run; `lbc train` with this file's path runs it again."
+    return f"{first}\n\n{to_toml(config)}"

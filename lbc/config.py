@@ -1,0 +1,288 @@
+"""Typed configuration, one frozen record per component; a card (TOML) sets any of these values.
+
+The defaults are the paper's table for Atari (Table "Hyper-Parameters for Atari Experiments"), so
+the card ``atari`` is nearly empty.  Where the paper is silent, the comment says what was decided.
+Every record checks itself and says in one sentence what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from lbc.environments.config import EnvironmentConfig
+from lbc.errors import UserError, nearest
+
+
+def _require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise UserError(sentence)
+
+
+def _one_of(section: str, key: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UserError(
+            f"{section}.{key} is '{value}', but must be one of {', '.join(known)}.{nearest(value, known)}"
+        )
+
+
+def _at_least(section: str, key: str, value: float, bound: float) -> None:
+    _require(value >= bound, f"{section}.{key} is {value}, but must be at least {bound}.")
+
+
+def _positive(section: str, key: str, value: float) -> None:
+    _require(value > 0 and math.isfinite(value), f"{section}.{key} is {value}, but must be positive.")
+
+
+def _within(section: str, key: str, value: float, low: float, high: float) -> None:
+    _require(low <= value <= high, f"{section}.{key} is {value}, but must lie in [{low}, {high}].")
+
+
+@dataclass(frozen=True)
+class PopulationConfig:
+    """H: one policy per entry; h_i = (discount, reward shaping)."""
+
+    discounts: tuple[float, ...] = (0.997, 0.999, 0.99)
+    shapings: tuple[str, ...] = ("sqrt", "log", "tanh")
+
+    @property
+    def size(self) -> int:
+        return len(self.discounts)
+
+    def __post_init__(self) -> None:
+        _require(self.size >= 1, "population.discounts is empty; give at least one discount.")
+        _require(
+            len(self.shapings) == self.size,
+            f"population has {self.size} discounts but {len(self.shapings)} shapings; give one of each per policy.",
+        )
+        for gamma in self.discounts:
+            _within("population", "discounts", gamma, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    torso: str = "nature"  # nature | impala | conv | minatar | mlp
+    torso_units: int = 512  # fully connected layer at the end of the torso
+    lstm_units: int = 256  # 0: no recurrent core
+    head_units: int = 512  # hidden layer of each head; 0: linear heads
+    value_head: str = "tied"  # tied: Q = Abar + sg(V) | own: Q = Abar + V_q with its own V_q
+    auxiliary_forward: bool = True
+    auxiliary_inverse: bool = True
+    initialisation: str = "orthogonal"  # orthogonal | torch (PyTorch's default)
+
+    def __post_init__(self) -> None:
+        _one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
+        _one_of("model", "value_head", self.value_head, ("tied", "own"))
+        _one_of("model", "initialisation", self.initialisation, ("orthogonal", "torch"))
+        _at_least("model", "torso_units", self.torso_units, 1)
+        _at_least("model", "lstm_units", self.lstm_units, 0)
+        _at_least("model", "head_units", self.head_units, 0)
+
+
+@dataclass(frozen=True)
+class BehaviorConfig:
+    """The behavior mapping F_psi and the space Psi with its regions."""
+
+    entropy_control: str = "boltzmann"  # f_tau: boltzmann | epsilon_greedy
+    distillation: str = "mixture"  # g_omega: mixture | selection
+    components: tuple[int, ...] = ()  # policy behind each component; empty: one component per policy
+    tau_low: float = 0.0
+    tau_high: float = math.exp(4.0) - 1.0  # so that log(1 + tau) spans [0, 4]
+    tau_accuracy: float = 0.2  # width of a region on the scale below
+    tau_scale: str = "log"  # regions are even in log(1 + tau), or linear in tau
+    omega_accuracy: float = 0.1
+    omega_grid: str = "independent"  # independent: one dimension per omega_i | simplex: one joint dimension
+    omega_floor: float = 0.0  # smallest share of any component
+    on_policy_share: float = 0.0  # share of environments that play one policy at tau = 1
+
+    def __post_init__(self) -> None:
+        _one_of("behavior", "entropy_control", self.entropy_control, ("boltzmann", "epsilon_greedy"))
+        _one_of("behavior", "distillation", self.distillation, ("mixture", "selection"))
+        _one_of("behavior", "tau_scale", self.tau_scale, ("log", "linear"))
+        _one_of("behavior", "omega_grid", self.omega_grid, ("independent", "simplex"))
+        _at_least("behavior", "tau_low", self.tau_low, 0.0)
+        _require(
+            self.tau_high >= self.tau_low,
+            f"behavior.tau_high is {self.tau_high}, but must be at least tau_low = {self.tau_low}.",
+        )
+        if self.entropy_control == "epsilon_greedy":
+            _within("behavior", "tau_high", self.tau_high, 0.0, 1.0)  # tau is epsilon here
+        _positive("behavior", "tau_accuracy", self.tau_accuracy)
+        _within("behavior", "omega_accuracy", self.omega_accuracy, 1e-3, 1.0)
+        _within("behavior", "on_policy_share", self.on_policy_share, 0.0, 1.0)
+        _within("behavior", "omega_floor", self.omega_floor, 0.0, 0.5)
+        _require(all(i >= 0 for i in self.components), "behavior.components must be policy numbers from 0.")
+
+
+@dataclass(frozen=True)
+class ControllerConfig:
+    """The meta-controller that chooses psi at the start of every episode."""
+
+    kind: str = "voting"  # voting | ucb | random | rule
+    population: int = 7  # bandits per dimension
+    ucb_c_low: float = 0.5
+    ucb_c_high: float = 1.5
+    top_d: int = 4
+    replacement_interval: int = 50  # episodes of one controller between two re-creations
+    scope: str = "auto"  # environment | shared | auto: shared where a controller would see < 200 episodes
+    count_pulls: str = "end"  # when a pull counts: start | end of its episode
+    credit: str = "full"  # full | omega: tau_i is credited in proportion to omega_i
+
+    def __post_init__(self) -> None:
+        _one_of("controller", "kind", self.kind, ("voting", "ucb", "random", "rule"))
+        _one_of("controller", "scope", self.scope, ("auto", "environment", "actor", "shared"))
+        _one_of("controller", "count_pulls", self.count_pulls, ("start", "end"))
+        _one_of("controller", "credit", self.credit, ("full", "omega"))
+        _at_least("controller", "population", self.population, 1)
+        _at_least("controller", "top_d", self.top_d, 1)
+        _at_least("controller", "replacement_interval", self.replacement_interval, 1)
+        _at_least("controller", "ucb_c_low", self.ucb_c_low, 0.0)
+        _require(
+            self.ucb_c_high >= self.ucb_c_low,
+            f"controller.ucb_c_high is {self.ucb_c_high}, but must be at least ucb_c_low = {self.ucb_c_low}.",
+        )
+
+
+@dataclass(frozen=True)
+class TargetConfig:
+    """Which policy pi_i a learner learns, and how far its traces reach."""
+
+    policy: str = "decoupled"  # printed | entropy_controlled | scale_free | decoupled
+    kappa: float = 1.0  # inverse temperature of the target in reading 'printed': pi = softmax(kappa A)
+    scale_free_gain: float = 3.0  # reading 'scale_free': pi = softmax(gain A / std(A))
+    clip_rho: float = 1.05
+    clip_c: float = 1.05
+    trace_lambda: float = 1.0  # multiplies c_t; 1 in the paper
+    bootstrap: bool = True  # value of the observation behind the last step of a sequence
+    kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this; 0: keep all
+
+    def __post_init__(self) -> None:
+        _one_of(
+            "target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled")
+        )
+        _positive("target", "kappa", self.kappa)
+        _positive("target", "scale_free_gain", self.scale_free_gain)
+        _positive("target", "clip_rho", self.clip_rho)
+        _positive("target", "clip_c", self.clip_c)
+        _within("target", "trace_lambda", self.trace_lambda, 0.0, 1.0)
+        _at_least("target", "kl_threshold", self.kl_threshold, 0.0)
+
+
+@dataclass(frozen=True)
+class BufferConfig:
+    sequence_length: int = 80
+    burn_in: int = 40
+    burn_in_stored_state: bool = True  # False: burn-in starts from zeros
+    batch_size: int = 64  # sequences
+    replay: int = 2  # times that every sequence is used
+    reserve: int = 0  # sequences held back, so that a batch mixes old and new; 0: newest only
+
+    def __post_init__(self) -> None:
+        _at_least("buffer", "sequence_length", self.sequence_length, 1)
+        _at_least("buffer", "burn_in", self.burn_in, 0)
+        _at_least("buffer", "batch_size", self.batch_size, 1)
+        _at_least("buffer", "replay", self.replay, 1)
+        _at_least("buffer", "reserve", self.reserve, 0)
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    v_loss_scaling: float = 1.0  # xi
+    q_loss_scaling: float = 5.0  # alpha
+    pi_loss_scaling: float = 5.0  # beta
+    auxiliary_scaling: float = 0.1
+    entropy_scaling: float = 0.0  # bonus on the target policy's entropy; none in the paper
+    normalise_advantage: bool = False
+    optimizer: str = "adamw"
+    learning_rate: float = 5.3e-4
+    learning_rate_schedule: str = "linear"  # linear: anneal to 0 over the run | constant
+    weight_decay: float = 0.01
+    weight_decay_schedule: str = "linear"
+    warmup_steps: int = 4000  # of `reference_updates`; scaled to the run's budget
+    reference_updates: int = 97_656  # updates of one learner in the paper's run of 1B frames
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.98
+    adam_epsilon: float = 1e-6
+    clip_norm: float = 50.0
+    push_interval: int = 25  # d_push: learner steps between two pushes to the parameter server
+
+    def __post_init__(self) -> None:
+        _one_of("learner", "optimizer", self.optimizer, ("adamw",))
+        _one_of("learner", "learning_rate_schedule", self.learning_rate_schedule, ("linear", "constant"))
+        _one_of("learner", "weight_decay_schedule", self.weight_decay_schedule, ("linear", "constant"))
+        for key in ("v_loss_scaling", "q_loss_scaling", "pi_loss_scaling", "auxiliary_scaling"):
+            _at_least("learner", key, getattr(self, key), 0.0)
+        for key in ("entropy_scaling", "weight_decay", "warmup_steps"):
+            _at_least("learner", key, getattr(self, key), 0.0)
+        for key in ("learning_rate", "adam_epsilon", "clip_norm"):
+            _positive("learner", key, getattr(self, key))
+        _within("learner", "adam_beta1", self.adam_beta1, 0.0, 0.999999)
+        _within("learner", "adam_beta2", self.adam_beta2, 0.0, 0.999999)
+        _at_least("learner", "push_interval", self.push_interval, 1)
+        _require(
+            self.reference_updates > self.warmup_steps,
+            "learner.warmup_steps must be below learner.reference_updates.",
+        )
+
+    @property
+    def warmup_fraction(self) -> float:
+        """Share of the run in which the learning rate rises."""
+        return self.warmup_steps / self.reference_updates
+
+
+@dataclass(frozen=True)
+class ActorConfig:
+    num_envs: int = 64
+    pull_interval: int = 64  # d_pull: actor steps between two pulls from the parameter server
+
+    def __post_init__(self) -> None:
+        _at_least("actor", "num_envs", self.num_envs, 1)
+        _at_least("actor", "pull_interval", self.pull_interval, 1)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    frames: int = 1_000_000_000
+    minutes: float = 0.0  # a time budget instead of frames; 0: none
+    seed: int = 1
+    score_window: int = 32  # training episodes behind score_mean
+    reports: int = 100  # lines in metrics.jsonl over the whole run, at least
+    report_seconds: float = 10.0  # and at least one this often
+    checkpoint_seconds: float = 300.0
+    device: str = "auto"  # auto | cpu | cuda | mps
+    precision: str = "float32"  # float32 | float64
+    threads: int = 0  # torch threads; 0: the cores that this process may use
+
+    def __post_init__(self) -> None:
+        _at_least("run", "frames", self.frames, 1)
+        _at_least("run", "minutes", self.minutes, 0.0)
+        _at_least("run", "seed", self.seed, 0)
+        _at_least("run", "score_window", self.score_window, 1)
+        _at_least("run", "reports", self.reports, 1)
+        _positive("run", "report_seconds", self.report_seconds)
+        _positive("run", "checkpoint_seconds", self.checkpoint_seconds)
+        _one_of("run", "precision", self.precision, ("float32", "float64"))
+        _at_least("run", "threads", self.threads, 0)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One experiment: what a card resolves to, and what ``config.toml`` of a run holds."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    population: PopulationConfig = field(default_factory=PopulationConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    behavior: BehaviorConfig = field(default_factory=BehaviorConfig)
+    controller: ControllerConfig = field(default_factory=ControllerConfig)
+    target: TargetConfig = field(default_factory=TargetConfig)
+    buffer: BufferConfig = field(default_factory=BufferConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    actor: ActorConfig = field(default_factory=ActorConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+
+    def __post_init__(self) -> None:
+        size = self.population.size
+        _require(
+            all(i < size for i in self.behavior.components),
+            f"behavior.components names a policy beyond the population of {size}; policies count from 0.",
+        )

@@ -1,0 +1,41 @@
+"""Games, ready to be acted in: each one is a ``VectorEnvironment``, whatever its family."""
+
+from __future__ import annotations
+
+from lbc.environments import atari, gymnasium_vector, minatar, toy
+from lbc.environments.config import EnvironmentConfig
+from lbc.errors import UserError, nearest
+from lbc.interfaces import VectorEnvironment
+
+__all__ = ["EnvironmentConfig", "list_ids", "make"]
+
+
+def make(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
+    """``num_envs`` copies of the game that ``config.id`` names."""
+    if num_envs < 1:
+        raise UserError(f"num_envs must be at least 1 (there is nothing to step otherwise), it is {num_envs}")
+    name = config.id
+    if name == "catch":
+        return toy.Catch(config, num_envs)
+    if name == "deepsea":
+        return toy.DeepSea(config, num_envs)
+    if name.startswith(minatar.PREFIX):
+        return minatar.MinAtar(config, num_envs)
+    if name.startswith(atari.PREFIX):
+        return atari.Atari(config, num_envs)
+    if ":" in name or name in gymnasium_vector.registered_ids():
+        return gymnasium_vector.GymnasiumVector(config, num_envs)
+    if name in atari.games():
+        return atari.Atari(config, num_envs)
+    known = [*(known for family in list_ids().values() for known in family), *atari.games()]
+    raise UserError(f"unknown environment '{name}'.{nearest(name, known)}")
+
+
+def list_ids() -> dict[str, list[str]]:
+    """Known ids by family; Atari's list is empty when ale-py is not installed."""
+    return {
+        "toy": list(toy.IDS),
+        "minatar": list(minatar.IDS),
+        "atari": atari.ids(),
+        "gymnasium": gymnasium_vector.ids(),
+    }

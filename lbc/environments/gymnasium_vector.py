@@ -1,0 +1,155 @@
+"""Any Gymnasium environment with discrete actions: by its id, or from a user's own factory."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from lbc.environments.config import EnvironmentConfig
+from lbc.environments.episodes import checked_actions, opening_step
+from lbc.errors import UserError
+from lbc.types import EnvironmentSpec, EnvironmentStep
+
+_Encode = Callable[[Any], np.ndarray]
+
+_ATARI = "ale_py"  # registers its games here too; they have a family of their own
+_UNLISTED = ("gymnasium.envs.mujoco", "gymnasium.envs.phys2d", "gymnasium.envs.tabular")
+
+
+def registered_ids() -> list[str]:
+    """Every id in Gymnasium's registry, whether or not it can be played here."""
+    return [name for name in gymnasium.registry if not _entry_point(name).startswith(_ATARI)]
+
+
+def ids() -> list[str]:
+    """Ids worth showing: without continuous control and experimental JAX versions."""
+    return sorted(name for name in registered_ids() if not _entry_point(name).startswith(_UNLISTED))
+
+
+def _entry_point(name: str) -> str:
+    entry_point = gymnasium.registry[name].entry_point
+    return entry_point if isinstance(entry_point, str) else getattr(entry_point, "__module__", "")
+
+
+class GymnasiumVector:
+    """Copies stepped one after the other by Gymnasium's SyncVectorEnv, in its next-step autoreset mode.
+
+    Vectors become float32, images channels first, and a discrete observation a one-hot vector.
+    """
+
+    def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
+        build = _factory(config) if ":" in config.id else _registered(config)
+        probe = build()
+        action_space, observation_space = probe.action_space, probe.observation_space
+        probe.close()
+        if isinstance(action_space, spaces.Box):
+            raise UserError(
+                f"environment {config.id} has continuous actions; choose one with discrete actions, "
+                f'or discretise them in a factory of your own (id = "module:factory")'
+            )
+        if not isinstance(action_space, spaces.Discrete):
+            raise UserError(
+                f"environment {config.id} has the action space {action_space}; only Discrete is supported, "
+                f'convert it in a factory of your own (id = "module:factory")'
+            )
+        shape, dtype, self._encode = _encoder(config.id, observation_space)
+        self._environments = SyncVectorEnv(
+            [build] * num_envs, copy=False, autoreset_mode=AutoresetMode.NEXT_STEP
+        )
+        self._lowest_action = int(action_space.start)
+        self._restarting = np.zeros(num_envs, bool)  # [E] copies whose episode ended at the last step
+        self.num_envs = num_envs
+        self.spec = EnvironmentSpec(
+            id=config.id,
+            frame_shape=shape,
+            frame_dtype=dtype,
+            num_actions=int(action_space.n),
+            frame_stack=config.frame_stack if len(shape) == 3 else 1,
+        )
+
+    def reset(self, seed: int) -> EnvironmentStep:
+        observation, _ = self._environments.reset(seed=int(seed))
+        self._restarting = np.zeros(self.num_envs, bool)
+        return opening_step(self._encode(observation))
+
+    def step(self, actions: np.ndarray) -> EnvironmentStep:
+        actions = checked_actions(actions, self.num_envs, self.spec.num_actions)
+        observation, reward, terminated, truncated, _ = self._environments.step(actions + self._lowest_action)
+        first = self._restarting
+        truncated = truncated & ~terminated  # a time limit may fall on the very step of the game's end
+        self._restarting = terminated | truncated
+        return EnvironmentStep(
+            self._encode(observation), reward.astype(np.float32), terminated, truncated, first
+        )
+
+    def close(self) -> None:
+        self._environments.close()
+
+
+def _registered(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
+    def build() -> gymnasium.Env:
+        try:
+            return gymnasium.make(
+                config.id, max_episode_steps=config.max_episode_steps or None, disable_env_checker=True
+            )
+        except (gymnasium.error.Error, ImportError) as error:
+            raise UserError(f"environment {config.id} cannot be built: {error}") from error
+
+    return build
+
+
+def _factory(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
+    module_name, _, factory_name = config.id.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module_name), factory_name)
+    except ImportError as error:
+        raise UserError(f"module of environment {config.id} cannot be imported: {error}") from error
+    except AttributeError as error:
+        raise UserError(f"module {module_name} has no '{factory_name}' (environment {config.id})") from error
+    if not callable(factory):
+        raise UserError(f"environment {config.id} must name a function or class, not {factory!r}")
+
+    def build() -> gymnasium.Env:
+        environment = factory()
+        if not isinstance(environment, gymnasium.Env):
+            raise UserError(
+                f"environment {config.id} must return a gymnasium.Env, not a {type(environment).__name__}"
+            )
+        if config.max_episode_steps:
+            environment = gymnasium.wrappers.TimeLimit(environment, config.max_episode_steps)
+        return environment
+
+    return build
+
+
+def _encoder(environment_id: str, space: spaces.Space) -> tuple[tuple[int, ...], type, _Encode]:
+    """Shape and dtype of a frame, and the function from a batch of observations to frames."""
+    if isinstance(space, spaces.Discrete):
+        one_hot = np.eye(int(space.n), dtype=np.float32)
+        lowest = int(space.start)
+        return (int(space.n),), np.float32, lambda observation: one_hot[observation - lowest]
+    if isinstance(space, spaces.Box):
+        shape = space.shape
+        dtype: type = np.uint8 if space.dtype == np.uint8 else np.float32
+        if len(shape) == 1:
+            return shape, np.float32, lambda observation: observation.astype(np.float32)
+        if len(shape) == 2:
+            return (1, *shape), dtype, lambda observation: observation[:, None].astype(dtype)
+        if len(shape) == 3 and dtype is np.uint8:
+            height, width, channels = shape
+            return (
+                (channels, height, width),
+                np.uint8,
+                lambda observation: np.ascontiguousarray(observation.transpose(0, 3, 1, 2)),
+            )
+    raise UserError(
+        f"no torso fits observation space {space} of environment {environment_id}; wrap it in a factory of "
+        f'your own (id = "module:factory") that returns a vector, a byte image (height, width, channels) '
+        f"or a Discrete observation"
+    )

@@ -1,0 +1,16 @@
+"""Learners: each updates one policy from everybody's data."""
+
+from lbc.learner.diagnostics import diagnose, kl_between
+from lbc.learner.learner import Estimates, Learner, Losses, divergence
+from lbc.learner.schedule import linear_with_warmup, warmup_then_constant
+
+__all__ = [
+    "Estimates",
+    "Learner",
+    "Losses",
+    "diagnose",
+    "divergence",
+    "kl_between",
+    "linear_with_warmup",
+    "warmup_then_constant",
+]

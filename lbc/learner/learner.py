@@ -1,0 +1,198 @@
+"""Learner i: from a batch of everybody's data to one update of policy i."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from lbc.behavior.population import PolicyHyperParameters
+from lbc.config import LearnerConfig, TargetConfig
+from lbc.errors import TrainingError
+from lbc.learner.schedule import SCHEDULES
+from lbc.models.heads import dueling_q, taken
+from lbc.models.network import Outputs, PolicyNetwork
+from lbc.targets import (
+    entropy_bonus,
+    forward_dynamics_loss,
+    importance_ratios,
+    inverse_dynamics_loss,
+    masked_mean,
+    policy_loss,
+    retrace,
+    squared_loss,
+    vtrace,
+)
+from lbc.types import Batch
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The parts of the loss, each already scaled; their sum is minimised."""
+
+    value: Tensor
+    q: Tensor
+    policy: Tensor
+    auxiliary: Tensor
+    entropy: Tensor
+
+    def parts(self) -> dict[str, Tensor]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def total(self) -> Tensor:
+        return torch.stack(list(self.parts().values())).sum()
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What one forward pass says about the T trained steps: all [T, B] unless stated."""
+
+    outputs: Outputs  # of T + 1 rows
+    log_pi: Tensor  # [T + 1, B, A] target policy
+    log_pi_t: Tensor  # of the action taken
+    log_mu_t: Tensor
+    rho_t: Tensor  # clipped ratio
+    q_t: Tensor  # Q(s_t, a_t)
+    v_target: Tensor
+    q_target: Tensor
+    advantage: Tensor
+    real: Tensor  # bool
+    kept: Tensor  # bool: real, and inside the KL trust region
+
+
+class Learner:
+    """::
+
+    losses = learner.update(batch, progress)      # progress: share of the run's budget spent
+    """
+
+    def __init__(
+        self,
+        policy: PolicyHyperParameters,
+        network: PolicyNetwork,
+        config: LearnerConfig,
+        target: TargetConfig,
+        component: int,  # whose tau reading 'entropy_controlled' follows
+    ) -> None:
+        self.policy = policy
+        self.network = network
+        self.updates = 0
+        self._config = config
+        self._target = target
+        self._component = component
+        self._optimizer = torch.optim.AdamW(
+            network.parameters(),
+            lr=config.learning_rate,
+            betas=(config.adam_beta1, config.adam_beta2),
+            eps=config.adam_epsilon,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self.gradient_norm = float("nan")  # of the last update, before clipping
+
+    def update(self, batch: Batch, progress: float) -> Losses:
+        estimates = self.estimate(batch)
+        losses = self.losses(estimates, batch)
+        total = losses.total()
+        self._optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
+        self.gradient_norm = float(norm)
+        if not torch.isfinite(norm):  # covers the loss: a non-finite loss has non-finite gradients
+            raise TrainingError(
+                f"policy {self.policy.index + 1} met a non-finite gradient at update {self.updates} "
+                f"(loss {float(total.detach()):g}); its weights are those before this update. "
+                "Try a smaller learner.learning_rate, or a reward shaping that compresses more."
+            )
+        self._schedule(progress)
+        self._optimizer.step()
+        if self._target.policy == "scale_free":
+            self.network.track_scale(estimates.outputs.advantage)
+        self.updates += 1
+        return losses
+
+    def _schedule(self, progress: float) -> None:
+        config, warmup = self._config, self._config.warmup_fraction
+        for group in self._optimizer.param_groups:
+            group["lr"] = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
+            group["weight_decay"] = config.weight_decay * SCHEDULES[config.weight_decay_schedule](
+                progress, warmup
+            )
+
+    def unroll(self, batch: Batch) -> Outputs:
+        """Burn-in without gradient from the stored state, then the T + 1 rows with gradient."""
+        state = batch.state[self.policy.index]
+        reward = self.policy.shape(batch.reward)
+        rows = (batch.observation, batch.first, batch.previous_action, reward)
+        cut = batch.burn_in
+        if cut and state.shape[-1]:
+            with torch.no_grad():
+                state = self.network(*(x[:cut] for x in rows), state).state
+        return self.network(*(x[cut:] for x in rows), state)
+
+    def log_target(self, phi: Tensor, psi: Tensor) -> Tensor:
+        """log pi_i: [.., A], [.., 2M] -> [.., A]; only one reading looks at the behavior's tau."""
+        if self._target.policy == "entropy_controlled":
+            phi = psi[..., self._component].unsqueeze(-1) * phi
+        return torch.log_softmax(phi, dim=-1)
+
+    def estimate(self, batch: Batch) -> Estimates:
+        cut, target = batch.burn_in, self._target
+        out = self.unroll(batch)
+        action = batch.action[cut:-1]
+        log_pi = self.log_target(out.phi, batch.psi[cut:])
+        log_mu = batch.log_mu[cut:-1]
+        log_pi_t, log_mu_t = taken(log_pi[:-1], action), taken(log_mu, action)
+        real = ~batch.first[cut + 1 :]
+        r_tp1 = self.policy.shape(batch.reward[cut + 1 :])
+        d_tp1 = self.policy.discount * (~batch.terminated[cut + 1 :]).to(r_tp1.dtype)
+        with torch.no_grad():
+            rho_t = importance_ratios(log_pi_t, log_mu_t, real, target.clip_rho)
+            c_t = importance_ratios(log_pi_t, log_mu_t, real, target.clip_c) * target.trace_lambda
+        q = dueling_q(out.advantage[:-1], log_pi[:-1], out.value_q[:-1])
+        q_t = taken(q, action)
+        value, value_q = out.value.detach(), out.value_q.detach()
+        if not target.bootstrap:
+            value, value_q = _without_last(value), _without_last(value_q)
+        v_target, advantage = vtrace(value, r_tp1, d_tp1, rho_t, c_t)
+        q_target = retrace(q_t.detach(), value_q, r_tp1, d_tp1, c_t)
+        kept = real
+        if target.kl_threshold > 0:
+            kept = real & (divergence(log_pi[:-1].detach(), log_mu) <= target.kl_threshold)
+        return Estimates(
+            out, log_pi, log_pi_t, log_mu_t, rho_t, q_t, v_target, q_target, advantage, real, kept
+        )
+
+    def losses(self, e: Estimates, batch: Batch) -> Losses:
+        config, action = self._config, batch.action[batch.burn_in : -1]
+        advantage = e.advantage
+        if config.normalise_advantage:
+            mean = masked_mean(advantage, e.real)
+            std = masked_mean((advantage - mean) ** 2, e.real).sqrt()
+            advantage = (advantage - mean) / (std + 1e-8)
+        zero = e.q_t.new_zeros(())
+        auxiliary = zero
+        if self.network.inverse is not None:
+            auxiliary = inverse_dynamics_loss(self.network.inverse(e.outputs.z), action, e.real)
+        if self.network.forward_model is not None:
+            predicted = self.network.forward_model(e.outputs.z, action)
+            auxiliary = auxiliary + forward_dynamics_loss(predicted, e.outputs.z[1:], e.real)
+        entropy = entropy_bonus(e.log_pi[:-1], e.real) if config.entropy_scaling else zero
+        return Losses(
+            value=config.v_loss_scaling * squared_loss(e.v_target, e.outputs.value[:-1], e.real),
+            q=config.q_loss_scaling * squared_loss(e.q_target, e.q_t, e.real),
+            policy=config.pi_loss_scaling * policy_loss(e.log_pi_t, e.rho_t, advantage, e.kept),
+            auxiliary=config.auxiliary_scaling * auxiliary,
+            entropy=-config.entropy_scaling * entropy,
+        )
+
+
+def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
+    """KL(p, q) over the last axis, in nats."""
+    p = log_p.exp()
+    return torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(-1)
+
+
+def _without_last(value: Tensor) -> Tensor:
+    return torch.cat([value[:-1], torch.zeros_like(value[-1:])])

@@ -1,0 +1,95 @@
+"""One policy's network: torso, recurrent core, dueling heads, auxiliary tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from lbc.config import ModelConfig, TargetConfig
+from lbc.models.auxiliary import ForwardDynamics, InverseDynamics
+from lbc.models.core import NoCore, RecurrentCore, State
+from lbc.models.heads import head
+from lbc.models.initialisation import INITIALISATIONS, POLICY_GAIN, VALUE_GAIN
+from lbc.models.torso import Torso
+from lbc.types import EnvironmentSpec
+
+SCALE_MEMORY = 0.99  # of the running std of the advantages, per update
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a network says about [T, B] observations."""
+
+    phi: Tensor  # [T, B, A] preferences: the target policy is softmax(phi)
+    advantage: Tensor  # [T, B, A] A, not yet centred
+    value: Tensor  # [T, B] V
+    value_q: Tensor  # [T, B] the state value inside Q: V behind a stop-gradient, or its own
+    z: Tensor  # [T, B, Z] torso features, for the auxiliary tasks
+    state: State  # [2, B, units] after the last step
+
+
+class PolicyNetwork(nn.Module):
+    """The four readings of the target policy differ in Phi alone:
+
+    printed             Phi = kappa A      (kappa = 1 as printed)
+    entropy_controlled  Phi = A            (the learner multiplies by the trajectory's tau)
+    scale_free          Phi = gain A / running std of A
+    decoupled           Phi = logits of their own head, beside the dueling Q
+    """
+
+    def __init__(self, spec: EnvironmentSpec, model: ModelConfig, target: TargetConfig) -> None:
+        super().__init__()
+        init = INITIALISATIONS[model.initialisation]
+        self.num_actions = spec.num_actions
+        self.target = target
+        self.torso = Torso(model.torso, spec.observation_shape, model.torso_units, init)
+        inputs = model.torso_units + spec.num_actions + 1
+        self.core = RecurrentCore(inputs, model.lstm_units) if model.lstm_units else NoCore(inputs)
+        features = model.lstm_units or inputs
+        hidden = model.head_units
+        self.value = head(features, hidden, 1, VALUE_GAIN, init)
+        self.advantage = head(features, hidden, spec.num_actions, POLICY_GAIN, init)
+        self.value_q = head(features, hidden, 1, VALUE_GAIN, init) if model.value_head == "own" else None
+        decoupled = target.policy == "decoupled"
+        self.logits = head(features, hidden, spec.num_actions, POLICY_GAIN, init) if decoupled else None
+        z, a = model.torso_units, spec.num_actions
+        self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
+        self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
+        self.register_buffer("advantage_scale", torch.ones(()))
+        self.advantage_scale: Tensor
+
+    def initial_state(self, batch: int) -> State:
+        return self.core.initial_state(batch)
+
+    def forward(
+        self, observation: Tensor, first: Tensor, previous_action: Tensor, previous_reward: Tensor, state: State
+    ) -> Outputs:
+        """observation: [T, B, *shape];  first: [T, B] bool;  previous_action: [T, B] integers;
+        previous_reward: [T, B], shaped;  state: [2, B, units] before the first step.
+
+        The first step of an episode has no previous action (zeros) and previous reward 0.
+        """
+        z = self.torso(observation)
+        one_hot = nn.functional.one_hot(previous_action, self.num_actions).to(z.dtype)
+        one_hot = one_hot * (~first).unsqueeze(-1)
+        x = torch.cat([z, one_hot, previous_reward.unsqueeze(-1).to(z.dtype)], dim=-1)
+        x, state = self.core(x, first, state)
+        advantage = self.advantage(x)
+        value = self.value(x).squeeze(-1)
+        value_q = value.detach() if self.value_q is None else self.value_q(x).squeeze(-1)
+        return Outputs(self._phi(x, advantage), advantage, value, value_q, z, state)
+
+    def _phi(self, x: Tensor, advantage: Tensor) -> Tensor:
+        if self.logits is not None:
+            return self.logits(x)
+        if self.target.policy == "scale_free":
+            return advantage * (self.target.scale_free_gain / self.advantage_scale)
+        return advantage * self.target.kappa if self.target.policy == "printed" else advantage
+
+    @torch.no_grad()
+    def track_scale(self, advantage: Tensor) -> None:
+        """Moves the running std of A over actions, which reading 'scale_free' divides by."""
+        std = advantage.std(-1, correction=0).mean().clamp(min=1e-4)
+        self.advantage_scale.mul_(SCALE_MEMORY).add_(std, alpha=1.0 - SCALE_MEMORY)

@@ -1,0 +1,88 @@
+"""Observation -> features z: one torso per kind of observation."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from lbc.errors import UserError
+from lbc.models.initialisation import HIDDEN_GAIN, Initialise
+
+Shape = tuple[int, ...]
+
+# (filters, kernel, stride) of each plain convolutional torso
+CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "nature": ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+    "conv": ((16, 4, 2), (32, 4, 2), (32, 3, 1)),
+    "minatar": ((16, 3, 1),),
+}
+IMPALA_CHANNELS = (16, 32, 32)
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, channels: int, init: Initialise) -> None:
+        super().__init__()
+        self.first = init(nn.Conv2d(channels, channels, 3, padding=1), HIDDEN_GAIN)
+        self.second = init(nn.Conv2d(channels, channels, 3, padding=1), HIDDEN_GAIN)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.second(torch.relu(self.first(torch.relu(x))))
+
+
+def _impala(channels_in: int, init: Initialise) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for channels in IMPALA_CHANNELS:
+        layers += [
+            init(nn.Conv2d(channels_in, channels, 3, padding=1), HIDDEN_GAIN),
+            nn.MaxPool2d(3, 2, padding=1),
+            ResidualBlock(channels, init),
+            ResidualBlock(channels, init),
+        ]
+        channels_in = channels
+    return [*layers, nn.ReLU()]
+
+
+def _convolutions(kind: str, shape: Shape, init: Initialise) -> list[nn.Module]:
+    channels, size = shape[0], min(shape[1:])
+    layers: list[nn.Module] = []
+    for filters, kernel, stride in CONVOLUTIONS[kind]:
+        if size < kernel:
+            raise UserError(
+                f"model.torso '{kind}' needs larger images than {shape[1]}x{shape[2]}; "
+                "choose model.torso 'minatar', 'mlp', or a larger environment.image_size."
+            )
+        layers += [init(nn.Conv2d(channels, filters, kernel, stride), HIDDEN_GAIN), nn.ReLU()]
+        channels, size = filters, (size - kernel) // stride + 1
+    return layers
+
+
+class Torso(nn.Module):
+    """[..., *observation_shape] -> z: [..., units].  uint8 images become 0..1."""
+
+    def __init__(self, kind: str, shape: Shape, units: int, init: Initialise) -> None:
+        super().__init__()
+        self.shape = shape
+        self.units = units
+        if kind == "mlp":
+            body: list[nn.Module] = [nn.Flatten()]
+            body += [init(nn.Linear(math.prod(shape), units), HIDDEN_GAIN), nn.ReLU()]
+        else:
+            if len(shape) != 3:
+                raise UserError(
+                    f"model.torso '{kind}' needs images, but observations have shape {shape}; "
+                    "choose model.torso 'mlp'."
+                )
+            body = _impala(shape[0], init) if kind == "impala" else _convolutions(kind, shape, init)
+            body.append(nn.Flatten())
+        self.body = nn.Sequential(*body)
+        with torch.no_grad():
+            width = self.body(torch.zeros(1, *shape)).shape[-1]
+        self.last = init(nn.Linear(width, units), HIDDEN_GAIN)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        lead = observation.shape[: -len(self.shape)]
+        x = observation.reshape(-1, *self.shape)
+        x = x.to(self.last.weight.dtype) / 255.0 if x.dtype == torch.uint8 else x.to(self.last.weight.dtype)
+        return torch.relu(self.last(self.body(x))).view(*lead, self.units)

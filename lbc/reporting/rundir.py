@@ -1,0 +1,70 @@
+"""The run directory, a public contract.
+
+::
+
+    DIR/config.toml          fully resolved; `lbc train DIR/config.toml` runs it again
+    DIR/metrics.jsonl        one JSON object per report
+    DIR/tensorboard/         the same as TensorBoard events
+    DIR/checkpoints/         weights (safetensors)
+    DIR/summary.json         at the end
+    DIR/learning_curve.png   at the end
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from lbc.errors import UserError
+from lbc.reporting.plain import plain
+
+
+class RunDirectory:
+    """Paths of one run, and the three text files in them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.toml"
+        self.metrics = path / "metrics.jsonl"
+        self.summary = path / "summary.json"
+        self.picture = path / "learning_curve.png"
+        self.tensorboard = path / "tensorboard"
+        self.checkpoints = path / "checkpoints"
+
+    def refuse_other_run(self) -> None:
+        """Two runs in one directory would give a mixed curve, so the first one keeps it."""
+        if self.config.exists() or self.metrics.exists():
+            raise UserError(f"'{self.path}' already holds a run; choose another directory with --out.")
+
+    def create(self, config_text: str) -> None:
+        self.refuse_other_run()
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self.config.write_text(config_text, encoding="utf-8")
+        except OSError as error:
+            raise UserError(
+                f"'{self.path}' cannot hold a run ({error.strerror}); choose another directory with --out."
+            ) from None
+
+    def append(self, metrics: dict[str, Any]) -> None:
+        """One line, on disk at once: a killed run keeps all that it had reported."""
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(plain(metrics), allow_nan=False) + "\n")
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        text = json.dumps(plain(summary), indent=2, allow_nan=False)
+        self.summary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The reports in a metrics.jsonl; a last line cut short by a crash is left out."""
+    if not path.exists():
+        return []
+    reports = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            reports.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return reports

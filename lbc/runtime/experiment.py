@@ -1,0 +1,142 @@
+"""Assemble once: every component of a run from its configuration, whatever runtime plays it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from lbc.behavior import (
+    BehaviorMapping,
+    BehaviorSpace,
+    PolicyHyperParameters,
+    build_mapping,
+    build_population,
+    build_space,
+)
+from lbc.buffer import SequenceBuffer
+from lbc.config import Config
+from lbc.controller import MetaController, choose_scope
+from lbc.environments import make
+from lbc.environments.cores import usable_cores
+from lbc.errors import UserError
+from lbc.interfaces import VectorEnvironment
+from lbc.learner import Learner
+from lbc.models import PolicyNetwork
+from lbc.parameters import ParameterServer
+from lbc.types import EnvironmentSpec
+
+STEPS_PER_EPISODE = 1000  # a guess, only for scope 'auto' before the first episode has ended
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass
+class Experiment:
+    """The parts of one run; a runtime connects actor, buffer and learners."""
+
+    config: Config
+    device: torch.device
+    dtype: torch.dtype
+    environment: VectorEnvironment
+    population: tuple[PolicyHyperParameters, ...]
+    mapping: BehaviorMapping
+    space: BehaviorSpace
+    controller: MetaController
+    buffer: SequenceBuffer
+    learners: list[Learner]
+    server: ParameterServer
+    actor_networks: list[PolicyNetwork]
+
+    @property
+    def spec(self) -> EnvironmentSpec:
+        return self.environment.spec
+
+
+def assemble(config: Config) -> Experiment:
+    device = select_device(config.run.device)
+    torch.set_num_threads(config.run.threads or usable_cores())
+    dtype = DTYPES[config.run.precision]
+    torch.manual_seed(config.run.seed)
+    buffer_rng, controller_rng = np.random.default_rng(config.run.seed).spawn(2)
+
+    environment = make(config.environment, config.actor.num_envs)
+    spec, num_envs = environment.spec, environment.num_envs
+    population = build_population(config.population)
+    mapping = build_mapping(config.behavior, len(population))
+    space = build_space(config.behavior, len(population))
+    steps = config.run.frames / spec.frames_per_step
+    controller = MetaController(
+        config.controller,
+        space,
+        num_envs,
+        controller_rng,
+        choose_scope(config.controller.scope, num_envs, steps / STEPS_PER_EPISODE),
+        on_policy_envs=round(config.behavior.on_policy_share * num_envs),
+    )
+
+    def network() -> PolicyNetwork:
+        return PolicyNetwork(spec, config.model, config.target).to(device, dtype)
+
+    learners, server = [], ParameterServer()
+    for policy in population:
+        learner = Learner(policy, network(), config.learner, config.target, _component(mapping, policy))
+        server.push(policy.index, learner.network, version=0)
+        learners.append(learner)
+    buffer = SequenceBuffer(
+        config.buffer,
+        spec,
+        num_envs,
+        psi_size=2 * len(mapping.components),
+        state_shape=(len(population), config.model.lstm_units),
+        rng=buffer_rng,
+        device=device,
+        dtype=dtype,
+    )
+    actor_networks = [network() for _ in population]
+    return Experiment(
+        config,
+        device,
+        dtype,
+        environment,
+        population,
+        mapping,
+        space,
+        controller,
+        buffer,
+        learners,
+        server,
+        actor_networks,
+    )
+
+
+def select_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UserError(
+            f"run.device '{name}' cannot be used here ({str(error).splitlines()[0]}); use 'auto' or 'cpu'."
+        ) from error
+    return device
+
+
+def category(config: Config, space: BehaviorSpace) -> str:
+    """The paper's name for what kind of behavior control this is: LBC-H^C_N-Psi^K_L."""
+    mappings = int(np.prod([float(r) for r in space.regions]))
+    if config.controller.kind == "rule":
+        mappings = min(max(space.regions), config.actor.num_envs)
+    return f"LBC-H^2_{config.population.size}-Psi^{2 * space.components}_{mappings}"
+
+
+def updates_planned(config: Config, frames_per_step: int) -> int:
+    """Updates of one learner over the frame budget."""
+    steps = config.run.frames / frames_per_step
+    return int(steps * config.buffer.replay / (config.buffer.batch_size * config.buffer.sequence_length))
+
+
+def _component(mapping: BehaviorMapping, policy: PolicyHyperParameters) -> int:
+    """The first component that plays this policy."""
+    return mapping.components.index(policy.index) if policy.index in mapping.components else 0

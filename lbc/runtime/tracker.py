@@ -1,0 +1,128 @@
+"""What a run says about itself: episode scores, speed, lag, and the diagnostics of every part."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+
+from lbc.actor import Actor, ActorStep, ReturnMonitor
+from lbc.learner import diagnose, kl_between
+from lbc.runtime.experiment import Experiment
+from lbc.types import Batch, ProgressSnapshot
+
+MONITORED_ENVS = 8
+
+
+class Tracker:
+    """Counts as the run goes; `metrics` makes the object of one report."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        config = experiment.config
+        self.frames = 0
+        self.episodes = 0
+        self._scores: deque[float] = deque(maxlen=config.run.score_window)
+        self._lengths: deque[int] = deque(maxlen=config.run.score_window)
+        self.score_max = float("-inf")
+        self.best_mean = float("-inf")
+        self._entropies: list[float] = []
+        self._responsibilities: list[torch.Tensor] = []
+        self._lags: list[float] = []
+        self._ages: list[float] = []
+        self._started = time.monotonic()
+        self._last = (0, self._started)  # frames and time at the last report
+        watched = min(MONITORED_ENVS, experiment.environment.num_envs)
+        self._monitor = ReturnMonitor(experiment.population, watched)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    @property
+    def score_mean(self) -> float:
+        return float(np.mean(self._scores)) if self._scores else float("nan")
+
+    def progress(self) -> float:
+        """Share of the budget that is spent, 0..1; frames decide unless minutes were asked for."""
+        run = self._experiment.config.run
+        spent = self.seconds / (60.0 * run.minutes) if run.minutes > 0 else self.frames / run.frames
+        return min(1.0, spent)
+
+    def acted(self, step: ActorStep) -> None:
+        self.frames += int((~step.row.first).sum()) * self._experiment.spec.frames_per_step
+        if step.acted:
+            self._entropies.append(float(step.entropy))
+            self._responsibilities.append(step.responsibility)
+        ended = {end.index: end.truncated for end in step.ended}
+        self._monitor.watch(step.row.reward, step.row.first, step.value, ended)
+        for end in step.ended:
+            self.episodes += 1
+            self._scores.append(end.score)
+            self._lengths.append(end.steps)
+            self.score_max = max(self.score_max, end.score)
+        if len(self._scores) == self._scores.maxlen and step.ended:
+            self.best_mean = max(self.best_mean, self.score_mean)
+
+    def learned(self, batch: Batch, lag: float) -> None:
+        """lag: updates between the weights that act and those that learn, mean over policies."""
+        self._ages.append(batch.age)
+        self._lags.append(lag)
+
+    def snapshot(self) -> ProgressSnapshot:
+        entropy = self._entropies[-1] if self._entropies else float("nan")
+        speed = self.frames / max(self.seconds, 1e-9)
+        return ProgressSnapshot(
+            self.progress(), self.frames, self.seconds, speed, self.episodes, self.score_mean, entropy
+        )
+
+    def metrics(self, actor: Actor, batch: Batch | None) -> dict[str, Any]:
+        now = time.monotonic()
+        speed = (self.frames - self._last[0]) / max(now - self._last[1], 1e-9)
+        self._last = (self.frames, now)
+        learners = self._experiment.learners
+        report: dict[str, Any] = {
+            "frames": self.frames,
+            "seconds": self.seconds,
+            "episodes": self.episodes,
+            "score_mean": self.score_mean,
+            "score_max": self.score_max if self.episodes else None,
+            "episode_steps": float(np.mean(self._lengths)) if self._lengths else None,
+            "frames_per_second": speed,
+            "updates": learners[0].updates,
+            "behavior_entropy": _mean(self._entropies),
+            "policy_lag": _mean(self._lags),
+            "sample_age": _mean(self._ages),
+            "episodes_in_flight": self._experiment.environment.num_envs,
+            "oldest_episode": int(actor.episode_ages().max()),
+        }
+        report |= self._experiment.controller.diagnostics()
+        if self._responsibilities:
+            report["responsibility"] = torch.stack(self._responsibilities).mean(0).tolist()
+        report["policies"] = self._policies(batch)
+        if batch is not None:
+            report["kl_between_policies"] = self._kl(batch)
+        for window in (self._entropies, self._responsibilities, self._lags, self._ages):
+            window.clear()
+        return report
+
+    def _policies(self, batch: Batch | None) -> list[dict[str, float | None]]:
+        explained = self._monitor.explained_variance()
+        reports: list[dict[str, float | None]] = []
+        for learner, variance in zip(self._experiment.learners, explained, strict=True):
+            signs: dict[str, float | None] = {"explained_variance": variance}
+            if batch is not None:
+                signs |= diagnose(learner, batch)
+            reports.append(signs)
+        return reports
+
+    @torch.no_grad()
+    def _kl(self, batch: Batch) -> float:
+        return kl_between([learner.estimate(batch).log_pi for learner in self._experiment.learners])
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None

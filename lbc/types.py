@@ -1,0 +1,94 @@
+"""Records: the only currency between components.
+
+One convention of time everywhere, the one of the stored row.  Row ``t`` holds everything that was
+known when action ``a_t`` was chosen, plus that action::
+
+    row t:   frame_t  first_t  reward_t  terminated_t  truncated_t   ->   action_t  log_mu_t  psi_t
+
+``reward_t``, ``terminated_t`` and ``truncated_t`` *arrived together with* ``frame_t``: they are the
+outcome of ``action_{t-1}``.  So the transition that action ``a_t`` causes is
+``(frame_t, a_t, reward_{t+1}, terminated_{t+1}, frame_{t+1})``.
+
+An episode end needs one more row, not a special case.  The row whose ``terminated_t`` or
+``truncated_t`` is set carries the final observation; the action chosen there is ignored, and row
+``t+1`` is the first of the next episode (``first_{t+1}``, reward 0).  A transition is real exactly
+when ``first_{t+1}`` is false; losses and traces are masked by that one flag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """What a game looks like from outside."""
+
+    id: str
+    frame_shape: tuple[int, ...]  # one frame, channels first: (1, 84, 84), (4, 10, 10) or (features,)
+    frame_dtype: type  # np.uint8 for images (0..255), np.float32 otherwise
+    num_actions: int
+    frame_stack: int = 1  # frames that a network sees at once; stacked by actor and buffer
+    frames_per_step: int = 1  # emulator frames behind one action, for counting only
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape that a network sees: the stack multiplies the leading axis."""
+        return (self.frame_shape[0] * self.frame_stack, *self.frame_shape[1:])
+
+
+@dataclass(frozen=True)
+class EnvironmentStep:
+    """What E environments answer to E actions: the left half of a row (see the module's text)."""
+
+    frame: np.ndarray  # [E, *frame_shape], the newest frame alone, valid until the next call
+    reward: np.ndarray  # [E] float32, raw
+    terminated: np.ndarray  # [E] bool: the game is over, its value is 0
+    truncated: np.ndarray  # [E] bool: only the time is over, the value goes on
+    first: np.ndarray  # [E] bool: first frame of an episode; the action before it was ignored
+
+
+@dataclass(frozen=True)
+class ProgressSnapshot:
+    """What a progress line shows."""
+
+    fraction: float  # of the budget, 0..1
+    frames: int
+    seconds: float
+    frames_per_second: float
+    episodes: int
+    score_mean: float  # NaN before the first episode ends
+    behavior_entropy: float  # of mu, in nats
+
+
+@dataclass(frozen=True)
+class Row:
+    """One stored step of E environments (see the module's text)."""
+
+    frame: Tensor  # [E, *frame_shape]
+    first: Tensor  # [E] bool
+    reward: Tensor  # [E] raw, arrived with the frame
+    terminated: Tensor  # [E] bool, arrived with the frame
+    action: Tensor  # [E] int64, chosen now
+    log_mu: Tensor  # [E, A] the behavior's log-probabilities now
+    psi: Tensor  # [E, 2M] behind log_mu
+
+
+@dataclass(frozen=True)
+class Batch:
+    """S sequences for a learner, time first; L = burn_in + T + 1 rows, the last for bootstrapping."""
+
+    observation: Tensor  # [L, S, *observation_shape], stacked
+    first: Tensor  # [L, S] bool
+    reward: Tensor  # [L, S] raw
+    terminated: Tensor  # [L, S] bool
+    action: Tensor  # [L, S] int64
+    previous_action: Tensor  # [L, S] int64
+    log_mu: Tensor  # [L, S, A]
+    psi: Tensor  # [L, S, 2M]
+    state: Tensor  # [N, 2, S, units] of every policy, before the first row
+    burn_in: int
+    age: float  # mean age of the sequences, in actor steps since their last row
