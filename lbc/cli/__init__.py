@@ -1,10 +1,12 @@
 """The command line: ``lbc train``, ``lbc list``, ``lbc --version``.
 
-Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM.
+Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM,
+141 when the output's reader has left.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -24,6 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return parse({"train": Train, "list": List}, arguments).run()
+    except KeyboardInterrupt:  # before or after training; during it, Train knows better
+        return 130
+    except BrokenPipeError:  # the reader (`lbc list | head`) has left; Python's last flush must not fail
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except UserError as error:
         return _failed(error, 2)
     except TrainingError as error:

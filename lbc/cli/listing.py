@@ -1,4 +1,4 @@
-"""``lbc list``."""
+"""``lbc list``; what it needs is imported when it runs, so that ``lbc --help`` answers at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lbc.cards import Card, available
+if TYPE_CHECKING:
+    from lbc.cards import Card
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,7 @@ class List:
     """Show presets, algorithms and games."""
 
     def run(self) -> int:
+        from lbc.cards import available
         from lbc.environments import list_ids
 
         cards = available()

@@ -1,19 +1,18 @@
-"""``lbc train``."""
+"""``lbc train``; what it needs is imported when it runs, so that ``lbc --help`` answers at once."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from lbc.cards import resolve, to_toml
 from lbc.cli.stopping import StopRequest
-from lbc.config import Config
 from lbc.errors import UserError
-from lbc.reporting import RunDirectory, RunReporter
 
+_FIRST_LINE = "# The whole configuration of this run; `lbc train` with this file's path runs it again.\n\n"
 _UNITS = {"K": 10**3, "M": 10**6, "B": 10**9}
 
 
@@ -40,20 +39,21 @@ class Train:
     set: tuple[str, ...] = ()
 
     def run(self) -> int:
+        from lbc.cards import resolve, to_toml
+        from lbc.reporting import RunDirectory, RunReporter
+
         frames = None if self.frames is None else parse_frames(self.frames)
         config = resolve(
             self.preset, self.set, env=self.env, frames=frames, minutes=self.minutes, seed=self.seed
         )
         name = f"{self.preset}-{config.environment.id}-s{config.run.seed}"
         directory = RunDirectory(Path(self.out) if self.out else _new_directory(name))
-        title = f"{self.preset} · {config.environment.id} · seed {config.run.seed}"
-        with RunReporter(directory, _config_text(config), title) as reporter, StopRequest() as stop:
-            from lbc.runtime.serial import train  # here: it loads torch, which bad input need not wait for
+        title = " · ".join(dict.fromkeys([self.preset, config.environment.id, f"seed {config.run.seed}"]))
+        with RunReporter(directory, _FIRST_LINE + to_toml(config), title) as reporter, StopRequest() as stop:
+            from lbc.runtime.serial import train  # only now: bad input need not wait for it
 
-            try:
+            with contextlib.suppress(KeyboardInterrupt):  # a second signal: what is on disk stays
                 train(config, reporter, directory.path, stop.requested)
-            except KeyboardInterrupt:
-                pass  # a second signal: what is on disk stays, nothing more is written
         return stop.exit_code
 
 
@@ -70,10 +70,5 @@ def parse_frames(text: str) -> int:
 
 
 def _new_directory(name: str) -> Path:
-    safe = re.sub(r"[^\w.+-]+", "-", name)
+    safe = re.sub(r"[^\w.-]+", "-", name)  # no '+': the path of its config.toml is a preset, too
     return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"
-
-
-def _config_text(config: Config) -> str:
-    first = "# The whole configuration of this run; `lbc train` with this file's path runs it again."
-    return f"{first}\n\n{to_toml(config)}"

@@ -32,7 +32,7 @@ def make(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
 
 
 def list_ids() -> dict[str, list[str]]:
-    """Known ids by family; Atari's list is empty when ale-py is not installed."""
+    """Known ids by family."""
     return {
         "toy": list(toy.IDS),
         "minatar": list(minatar.IDS),

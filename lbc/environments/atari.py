@@ -15,11 +15,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from ale_py import roms
+from ale_py.vector_env import AtariVectorEnv
+from gymnasium.vector import AutoresetMode
 
 from lbc.environments.config import EnvironmentConfig
 from lbc.environments.cores import usable_cores
 from lbc.environments.episodes import checked_actions, opening_step
-from lbc.errors import UserError, missing_extra, nearest
+from lbc.errors import UserError, nearest
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
 PREFIX = "ALE/"
@@ -29,11 +32,7 @@ _TWO_PLAYERS = {"combat", "joust", "maze_craze", "warlords"}  # ROMs without a g
 
 
 def games() -> dict[str, str]:
-    """Names as in ``ALE/<Name>-v5`` to ROM names; empty when ale-py is not installed."""
-    try:
-        from ale_py import roms
-    except ImportError:
-        return {}
+    """Names as in ``ALE/<Name>-v5`` to ROM names."""
     single = sorted(set(roms.get_all_rom_ids()) - _TWO_PLAYERS)
     return {rom.title().replace("_", ""): rom for rom in single}
 
@@ -50,11 +49,6 @@ class Atari:
     """
 
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
-        try:
-            from ale_py.vector_env import AtariVectorEnv
-            from gymnasium.vector import AutoresetMode
-        except ImportError as error:
-            raise missing_extra("ale-py", "atari") from error
         self._emulators: Any = AtariVectorEnv(
             _rom(config.id),
             num_envs,

@@ -19,7 +19,12 @@ from lbc.types import EnvironmentSpec, EnvironmentStep
 _Encode = Callable[[Any], np.ndarray]
 
 _ATARI = "ale_py"  # registers its games here too; they have a family of their own
-_UNLISTED = ("gymnasium.envs.mujoco", "gymnasium.envs.phys2d", "gymnasium.envs.tabular")
+_UNLISTED = (  # continuous control, experimental JAX versions, and functions that only say "has moved"
+    "gymnasium.envs.mujoco",
+    "gymnasium.envs.phys2d",
+    "gymnasium.envs.tabular",
+    "gymnasium.envs:",
+)
 
 
 def registered_ids() -> list[str]:
@@ -28,13 +33,13 @@ def registered_ids() -> list[str]:
 
 
 def ids() -> list[str]:
-    """Ids worth showing: without continuous control and experimental JAX versions."""
+    """Ids worth showing; those with continuous actions among them are refused when they are built."""
     return sorted(name for name in registered_ids() if not _entry_point(name).startswith(_UNLISTED))
 
 
 def _entry_point(name: str) -> str:
     entry_point = gymnasium.registry[name].entry_point
-    return entry_point if isinstance(entry_point, str) else getattr(entry_point, "__module__", "")
+    return entry_point if isinstance(entry_point, str) else f"{getattr(entry_point, '__module__', '')}:"
 
 
 class GymnasiumVector:
@@ -106,6 +111,8 @@ def _registered(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
 
 def _factory(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
     module_name, _, factory_name = config.id.partition(":")
+    if not all(part.isidentifier() for part in [*module_name.split("."), factory_name]):
+        raise UserError(f"environment {config.id} must be written module:factory, as in my_games:make_maze")
     try:
         factory = getattr(importlib.import_module(module_name), factory_name)
     except ImportError as error:

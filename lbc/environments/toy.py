@@ -28,7 +28,7 @@ class _ToyEnvironment:
         self._episode = np.zeros(num_envs, np.uint64)
 
     def reset(self, seed: int) -> EnvironmentStep:
-        self._seed = np.uint64(seed % 2**64) + self._copies.astype(np.uint64)
+        self._seed = np.uint64(int(seed) % 2**64) + self._copies.astype(np.uint64)
         self._episode[:] = 0
         self._clock.reset()
         self._restart(np.ones(self.num_envs, bool))

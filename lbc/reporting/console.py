@@ -15,7 +15,8 @@ _ASCII = "_.-=+*%@"  # for streams that cannot carry the blocks
 
 def header_lines(header: dict[str, Any], directory: Path) -> list[str]:
     """The facts that a run states about itself, one per line."""
-    facts = {**header, "directory": directory}
+    facts = {name: value for name, value in header.items() if value is not None}
+    facts["directory"] = directory
     width = max(len(name) for name in facts)
     return [f"{name.replace('_', ' '):<{width}}  {_shown(value)}" for name, value in facts.items()]
 
@@ -27,7 +28,7 @@ def closing_lines(
     scores = [report["score_mean"] for report in reports if report.get("score_mean") is not None]
     lines = []
     if scores:
-        curve = sparkline(scores, blocks=_BLOCKS if _carries(stream, _BLOCKS) else _ASCII)
+        curve = sparkline(scores, blocks=_BLOCKS if _carries(stream) else _ASCII)
         lines.append(f"score    {scores[0]:,.2f} -> {scores[-1]:,.2f}  (best {max(scores):,.2f})  {curve}")
     else:
         lines.append("score    no episode has ended")
@@ -36,9 +37,10 @@ def closing_lines(
         f"run      {last.get('frames', 0):,} frames, {last.get('updates', 0):,} updates,"
         f" {last.get('episodes', 0):,} episodes in {clock(last.get('seconds', 0.0))}"
     )
-    favoured = summary.get("favoured", [])
-    if favoured:
-        lines.append(f"favoured {', '.join(_region(region) for region in favoured)}")
+    if summary.get("favourite_tau"):
+        lines.append(
+            f"favours  tau {_vector(summary['favourite_tau'])}, omega {_vector(summary['favourite_omega'])}"
+        )
     if picture is not None:
         lines.append(f"curve    {picture}")
     return lines
@@ -54,19 +56,17 @@ def sparkline(values: Sequence[float], width: int = 40, blocks: str = _BLOCKS) -
     return "".join(blocks[round((mean - low) * scale)] for mean in means)
 
 
-def _region(region: dict[str, Any]) -> str:
-    text = f"{region['name']} in [{region['low']:.3g}, {region['high']:.3g}]"
-    share = region.get("share")
-    return text if share is None else f"{text} ({share:.0%})"
+def _vector(values: Sequence[float]) -> str:
+    return f"({', '.join(f'{value:.2f}' for value in values)})"
 
 
 def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _carries(stream: TextIO, text: str) -> bool:
+def _carries(stream: TextIO) -> bool:
     try:
-        text.encode(stream.encoding or "ascii")
+        _BLOCKS.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -40,7 +40,7 @@ class RunReporter:
     def start(self, header: dict[str, Any]) -> None:
         self._directory.create(self._config_text)
         self._sinks = make_sinks(self._directory.tensorboard, self._directory.path.name)
-        self._say(header_lines(header, self._directory.path))
+        self._say([*header_lines(header, self._directory.path), ""])
         self._progress = make_progress(self._stream)
 
     def progress(self, snapshot: ProgressSnapshot) -> None:
@@ -57,7 +57,8 @@ class RunReporter:
         self._directory.finish(summary)
         drawn = learning_curve(self._directory.metrics, self._directory.picture, self._title)
         picture = self._directory.picture if drawn else None
-        self._say(closing_lines(summary, read_metrics(self._directory.metrics), picture, self._stream))
+        reports = read_metrics(self._directory.metrics)
+        self._say(["", *closing_lines(summary, reports, picture, self._stream)])
 
     def close(self) -> None:
         """Stop the display and the sinks; harmless when they have been stopped."""

@@ -69,7 +69,7 @@ class WandbSink:
 
 
 def scalars(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Every finite number in nested metrics, under a path: ``policy/0/entropy``, ``dimension/tau_1/pulls``."""
+    """Every finite number in nested metrics under a path, such as ``policy/0/entropy``."""
     return _scalars("", plain(metrics))
 
 

@@ -111,7 +111,7 @@ def test_minibatches_hold_every_real_row_once_and_nothing_else():
     model, _, log = collected(23)
     real = model.rollout_buffer.real.copy()
     frames = [row.frame for row in log]
-    expected = sorted(frames[t][e].tobytes() for t, e in zip(*np.nonzero(real)))
+    expected = sorted(frames[t][e].tobytes() for t, e in np.argwhere(real))
     batches = list(model.rollout_buffer.get(8))
     seen = sorted(o.numpy().tobytes() for batch in batches for o in batch.observations)
     assert seen == expected

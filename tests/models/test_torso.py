@@ -1,0 +1,78 @@
+"""Torsos: shapes, scaling of images, initial weights, and what does not fit."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from lbc.errors import UserError
+from lbc.models.initialisation import keep, orthogonal
+from lbc.models.torso import Torso
+
+
+@pytest.mark.parametrize(
+    "kind, shape",
+    [
+        ("nature", (4, 84, 84)),
+        ("impala", (4, 84, 84)),
+        ("conv", (4, 42, 42)),
+        ("minatar", (6, 10, 10)),
+        ("mlp", (7,)),
+        ("mlp", (1, 10, 5)),
+    ],
+)
+def test_leading_axes_are_kept_and_features_are_units(kind, shape):
+    torso = Torso(kind, shape, 16, orthogonal)
+    for lead in ((3,), (2, 3)):
+        z = torso(torch.zeros(*lead, *shape))
+        assert z.shape == (*lead, 16)
+        assert (z >= 0).all()
+
+
+@pytest.mark.parametrize("kind", ["nature", "impala", "conv", "minatar", "mlp"])
+def test_layers_start_orthogonal_with_gain_sqrt_2_and_no_bias(kind):
+    """W W^T = 2 I, or W^T W = 2 I where a layer widens."""
+    torso = Torso(kind, (4, 42, 42), 32, orthogonal)
+    layers = [layer for layer in torso.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
+    assert len(layers) >= 2
+    for layer in layers:
+        w = layer.weight.detach().flatten(1).double()
+        w = w if w.shape[0] <= w.shape[1] else w.t()
+        torch.testing.assert_close(w @ w.t(), 2.0 * torch.eye(len(w)).double(), atol=1e-5, rtol=0)
+        assert not layer.bias.any()
+
+
+def test_bytes_become_fractions():
+    torso = Torso("minatar", (2, 10, 10), 8, orthogonal)
+    image = torch.randint(0, 256, (5, 2, 10, 10), dtype=torch.uint8)
+    torch.testing.assert_close(torso(image), torso(image.float() / 255.0))
+
+
+def test_nature_has_the_layers_of_the_paper():
+    torso = Torso("nature", (4, 84, 84), 512, keep)
+    layers = [layer for layer in torso.body if isinstance(layer, nn.Conv2d)]
+    assert [(x.out_channels, x.kernel_size[0], x.stride[0]) for x in layers] == [
+        (32, 8, 4),
+        (64, 4, 2),
+        (64, 3, 1),
+    ]
+    assert torso.last.in_features == 64 * 7 * 7 and torso.last.out_features == 512
+
+
+def test_torch_initialisation_is_left_alone():
+    layer = nn.Linear(4, 4)
+    before = layer.weight.detach().clone()
+    assert keep(layer, math.sqrt(2)) is layer
+    torch.testing.assert_close(layer.weight.detach(), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "kind, shape, message",
+    [("nature", (4,), "needs images.*choose model.torso 'mlp'"), ("nature", (4, 10, 10), "larger images")],
+)
+def test_what_does_not_fit_is_said_in_one_sentence(kind, shape, message):
+    with pytest.raises(UserError, match=message):
+        Torso(kind, shape, 8, orthogonal)

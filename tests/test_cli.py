@@ -1,0 +1,182 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lbc import __version__
+from lbc.cli import main
+from lbc.cli.listing import List
+from lbc.cli.parsing import _by_argparse, _by_tyro, _repeated_set
+from lbc.cli.train import Train, parse_frames
+from lbc.config import Config
+from lbc.errors import TrainingError, UserError
+from lbc.interfaces import Reporter
+
+COMMANDS = {"train": Train, "list": List}
+
+
+def fake_training(monkeypatch: pytest.MonkeyPatch, middle: Callable[[], None]) -> None:
+    """Put a training in place that calls ``middle`` once and otherwise keeps to the protocol."""
+
+    def train(
+        config: Config, reporter: Reporter, directory: Path, should_stop: Callable[[], bool]
+    ) -> dict[str, Any]:
+        reporter.start({"category": "LBC"})
+        middle()
+        reporter.report({"frames": 1, "score_mean": 1.0, "behavior_entropy": 1.0})
+        summary = {"frames": 1, "stopped": should_stop(), "seed": config.run.seed}
+        reporter.finish(summary)
+        return summary
+
+    monkeypatch.setattr("lbc.runtime.serial.train", train)
+
+
+def summary_of(directory: Path) -> dict[str, Any]:
+    return json.loads((directory / "summary.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "minatr"], "Did you mean 'minatar'?"),
+        (["train", "catch", "--set", "learner.learning_rte=1"], "Did you mean 'learning_rate'?"),
+        (["train", "catch", "--set", "buffer.replay=0"], "buffer.replay is 0, but must be at least 1"),
+        (["train", "catch", "--set", "buffer.replay=often"], "must be a whole number"),
+        (["train", "catch", "--frames", "9", "--minutes", "1"], "contradict"),
+        (["train", "catch", "--frames", "many"], "--frames is 'many'"),
+        (["train", "catch", "--seed", "x"], "invalid int value: 'x'"),
+        (["train", "catch", "--sed", "1"], "Did you mean '--seed'?"),
+        (["train", "catch", "--env", "ketch"], "Did you mean 'catch'?"),
+        (["train"], "required: preset"),
+        (["trian", "catch"], "invalid choice: 'trian'"),
+        ([], "required: COMMAND"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_code_2(
+    arguments: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--out", str(tmp_path / "run")] if "catch" in arguments[1:] else []
+    assert main([*arguments, *where]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    assert line.startswith("lbc: ")
+    assert sentence in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_bad_input_through_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text("")
+    command = [sys.executable, "-m", "lbc", "train", "catch", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"lbc: '{tmp_path}' already holds a run; choose another directory with --out.\n"
+    assert done.stdout == ""
+
+
+def test_a_run_that_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_training(monkeypatch, lambda: None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "catch+no-ucb", "--env", "MinAtar/Asterix", "--seed", "5"]) == 0
+    (directory,) = Path("runs").iterdir()
+    assert directory.name.startswith("catch-no-ucb-MinAtar-Asterix-s5-")
+    assert summary_of(directory) == {"frames": 1, "stopped": False, "seed": 5}
+    again = tmp_path / "again"
+    assert main(["train", str(directory / "config.toml"), "--out", str(again)]) == 0
+    assert (again / "config.toml").read_text() == (directory / "config.toml").read_text()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_asks_training_to_end(
+    number: signal.Signals, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = signal.getsignal(number)
+    fake_training(monkeypatch, lambda: os.kill(os.getpid(), number))
+    assert main(["train", "catch", "--out", str(tmp_path)]) == code
+    assert summary_of(tmp_path)["stopped"] is True
+    assert (tmp_path / "learning_curve.png").exists()
+    assert signal.getsignal(number) is handler
+
+
+def test_the_second_signal_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    fake_training(monkeypatch, twice)
+    assert main(["train", "catch", "--out", str(tmp_path)]) == 143
+    assert (tmp_path / "config.toml").exists()
+    assert not (tmp_path / "summary.json").exists()
+
+
+def test_failed_training_is_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise TrainingError("The loss is not finite.")
+
+    fake_training(monkeypatch, fail)
+    assert main(["train", "catch", "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "lbc: The loss is not finite.\n"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"lbc {__version__}\n"
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    for name in ("atari-laptop", "random-selection", "MinAtar/Breakout", "CartPole-v1", "deepsea"):
+        assert name in out
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["list"]])
+def test_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--help"])
+    assert not end.value.code
+    assert "usage: lbc" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["train", "catch"],
+        ["train", "catch", "--seed", "3", "--minutes", "0.5", "--out", "x", "--env", "y"],
+        ["train", "--frames", "20M", "catch", "--set", "a.b=1", "--set", "c.d=[1, 2]"],
+        ["train", "--set", "a.b=1", "c.d=2", "catch"],
+    ],
+)
+def test_both_parsers_read_the_same(arguments: list[str]) -> None:
+    pytest.importorskip("tyro")
+    arguments = _repeated_set(arguments)
+    assert _by_argparse(COMMANDS, arguments) == _by_tyro(COMMANDS, arguments)
+
+
+def test_set_may_be_repeated_or_listed() -> None:
+    for arguments in (["--set", "a.b=1", "--set", "c.d=2"], ["--set", "a.b=1", "c.d=2"]):
+        command = _by_argparse(COMMANDS, _repeated_set(["train", "catch", *arguments]))
+        assert command == Train("catch", set=("a.b=1", "c.d=2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "frames"),
+    [("20_000_000", 20_000_000), ("20M", 20_000_000), ("1e6", 1_000_000), ("1.5k", 1500), ("2b", 2 * 10**9)],
+)
+def test_frames_can_be_written_short(text: str, frames: int) -> None:
+    assert parse_frames(text) == frames
+
+
+@pytest.mark.parametrize("text", ["", "M", "1.5", "ten", "inf", "nan", "5X"])
+def test_frames_must_be_a_whole_number(text: str) -> None:
+    with pytest.raises(UserError, match="--frames is"):
+        parse_frames(text)
