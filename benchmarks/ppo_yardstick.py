@@ -71,7 +71,7 @@ from lbc.interfaces import VectorEnvironment
 # Convolutions as (filters, kernel, stride), then one fully connected layer; ReLU behind each.
 TORSOS: dict[str, tuple[tuple[tuple[int, int, int], ...], int]] = {
     "minatar": (((16, 3, 1),), 128),
-    "short-pong": (((16, 4, 2), (32, 4, 2), (32, 3, 1)), 256),
+    "short-pong": (((16, 6, 3), (32, 4, 2), (32, 3, 1)), 256),
 }
 
 TASKS: dict[str, dict[str, Any]] = {

@@ -53,7 +53,8 @@ class PopulationConfig:
         _require(self.size >= 1, "population.discounts is empty; give at least one discount.")
         _require(
             len(self.shapings) == self.size,
-            f"population has {self.size} discounts but {len(self.shapings)} shapings; give one of each per policy.",
+            f"population has {self.size} discounts but {len(self.shapings)} shapings; "
+            "give one of each per policy.",
         )
         for gamma in self.discounts:
             _within("population", "discounts", gamma, 0.0, 1.0)
@@ -157,9 +158,7 @@ class TargetConfig:
     kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this; 0: keep all
 
     def __post_init__(self) -> None:
-        _one_of(
-            "target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled")
-        )
+        _one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
         _positive("target", "kappa", self.kappa)
         _positive("target", "scale_free_gain", self.scale_free_gain)
         _positive("target", "clip_rho", self.clip_rho)

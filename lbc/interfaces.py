@@ -27,6 +27,9 @@ class VectorEnvironment(Protocol):
     observations are therefore ordinary rows.  The same seed and the same actions give the same
     steps; copy ``e`` is seeded with ``seed + e``.  An end is never both terminated and truncated
     (termination wins).
+
+    ``send`` and ``recv`` are ``step`` in two halves: a game with threads of its own plays in between,
+    while somebody learns.
     """
 
     spec: EnvironmentSpec
@@ -35,6 +38,10 @@ class VectorEnvironment(Protocol):
     def reset(self, seed: int) -> EnvironmentStep: ...
 
     def step(self, actions: np.ndarray) -> EnvironmentStep: ...
+
+    def send(self, actions: np.ndarray) -> None: ...
+
+    def recv(self) -> EnvironmentStep: ...
 
     def close(self) -> None: ...
 

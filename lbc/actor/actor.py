@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lbc.behavior.distillation import responsibility
+from lbc.behavior.distillation import mixture, responsibility
 from lbc.behavior.mapping import BehaviorMapping
 from lbc.behavior.population import PolicyHyperParameters
-from lbc.errors import TrainingError
 from lbc.interfaces import VectorEnvironment
 from lbc.models.heads import taken
 from lbc.models.network import PolicyNetwork
@@ -39,12 +38,12 @@ class EpisodeEnd:
 class ActorStep:
     """One step of all environments."""
 
-    row: Row  # what was seen and done
+    seen: EnvironmentStep  # what came from the environments
+    row: Row  # the same with what was done, on the device
     state: Tensor  # [N, 2, E, units] before the step
-    value: Tensor  # [N, E] every policy's V of what was seen
-    entropy: Tensor  # [] of mu, mean over the environments that really acted
-    responsibility: Tensor  # [M] mean share of each component in the actions taken
-    acted: int  # environments whose action was not ignored
+    value: np.ndarray  # [N, W] every policy's V of what the first W environments saw
+    entropy: float  # of mu, mean over the environments that really acted; NaN if none did
+    responsibility: np.ndarray  # [M] mean share of each component in the actions taken
     ended: list[EpisodeEnd]  # episodes whose final frame this row holds
 
 
@@ -52,8 +51,9 @@ class Actor:
     """::
 
     while True:
-        step = actor.step()          # infer all N policies, mix, sample, act
+        step = actor.step()          # receive, infer all N policies, mix, sample, send
         buffer.append(step.row, step.state)
+        ...                          # the environments play on while somebody learns
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Actor:
         seed: int,
         device: torch.device,
         dtype: torch.dtype,
+        watched: int = 0,  # W: environments whose values are reported
     ) -> None:
         self.environment = environment
         self.networks = networks
@@ -76,7 +77,8 @@ class Actor:
         self._dtype = dtype
         self._generator = torch.Generator(device=device).manual_seed(seed)
         spec, count = environment.spec, environment.num_envs
-        self._seen = environment.reset(seed)
+        self._watched = watched
+        self._opening: EnvironmentStep | None = environment.reset(seed)
         self._stack = torch.zeros(count, *spec.observation_shape, device=device, dtype=self._frame_dtype())
         self._state = torch.stack([net.initial_state(count).to(device) for net in networks])
         self._action = torch.zeros(count, dtype=torch.int64, device=device)
@@ -86,50 +88,65 @@ class Actor:
 
     @torch.inference_mode()
     def step(self) -> ActorStep:
-        seen = self._seen
+        seen = self._opening or self.environment.recv()
+        self._opening = None
         ended = self._follow_episodes(seen)
-        frame = torch.from_numpy(seen.frame).to(self._device)
-        first = torch.from_numpy(seen.first).to(self._device)
-        reward = torch.from_numpy(seen.reward).to(self._device, self._dtype)
-        psi = torch.from_numpy(self._psi).to(self._device, self._dtype)
-        self._push_frame(frame, first)
+        frame = torch.tensor(seen.frame, device=self._device)
+        first = torch.tensor(seen.first, device=self._device)
+        reward = torch.tensor(seen.reward, device=self._device, dtype=self._dtype)
+        psi = torch.tensor(self._psi, device=self._device, dtype=self._dtype)
+        self._push_frame(frame, first, bool(seen.first.any()))
         before = self._state
         phi, value = self._infer(first, reward)
         log_components = self._mapping.log_components(phi, psi)
-        log_mu = self._mapping.log_mu(phi, psi)
-        if not torch.isfinite(log_mu.sum(-1)).all() and torch.isnan(log_mu).any():
-            raise TrainingError(
-                "the behavior is not a number: a network or an observation is; the last good weights are kept."
-            )
-        action = torch.multinomial(log_mu.exp(), 1, generator=self._generator).squeeze(-1)
-        self._action = action
-        terminated = torch.from_numpy(seen.terminated).to(self._device)
-        row = Row(frame.clone(), first, reward, terminated, action, log_mu, psi)
-        acted = torch.from_numpy(~(seen.terminated | seen.truncated)).to(self._device)
+        log_mu = mixture(log_components, self._mapping.omega(psi))
+        self._action = action = self._sample(log_mu)
+        over = seen.terminated | seen.truncated
+        said = self._summarise(log_components, log_mu, psi, torch.tensor(~over, device=self._device))
+        packed = torch.cat([action.to(self._dtype), said, value[:, : self._watched].flatten()]).cpu().numpy()
+        count, m = len(action), len(self._mapping.components)
+        self.environment.send(packed[:count].astype(np.int64))  # the step's only wait for the device
+        terminated = torch.tensor(seen.terminated, device=self._device)
+        return ActorStep(
+            seen,
+            Row(frame, first, reward, terminated, action, log_mu, psi),
+            before,
+            value=packed[count + 1 + m :].reshape(len(value), -1),
+            entropy=float(packed[count]),
+            responsibility=packed[count + 1 : count + 1 + m],
+            ended=ended,
+        )
+
+    def _sample(self, log_mu: Tensor) -> Tensor:
+        """Actions by inversion of the distribution function: [E, A] -> [E].
+
+        The draw stays a rounding error below 1, so that an impossible last action is never taken.
+        """
+        mu = log_mu.exp()
+        draw = torch.rand(len(mu), 1, generator=self._generator, device=self._device, dtype=self._dtype)
+        cumulative = mu.cumsum(-1)
+        below = cumulative <= draw * (1.0 - 1e-6) * cumulative[:, -1:]
+        return below.sum(-1).clamp(max=mu.shape[-1] - 1)  # the clamp is for NaN, which the learner reports
+
+    def _summarise(self, log_components: Tensor, log_mu: Tensor, psi: Tensor, acted: Tensor) -> Tensor:
+        """Means over the environments that acted: entropy of mu, then each component's share: [1 + M]."""
+        action = self._action
         share = responsibility(
             torch.stack([taken(x, action) for x in log_components]),
             self._mapping.omega(psi),
             taken(log_mu, action),
         )
         entropy = -(log_mu.exp() * log_mu.clamp(min=-1e9)).sum(-1)
-        self._seen = self.environment.step(action.cpu().numpy())
-        count = acted.sum().clamp(min=1)
-        return ActorStep(
-            row,
-            before,
-            value,
-            entropy=torch.where(acted, entropy, 0.0).sum() / count,
-            responsibility=torch.where(acted, share, 0.0).sum(-1) / count,
-            acted=int(acted.sum()),
-            ended=ended,
-        )
+        both = torch.cat([entropy.unsqueeze(0), share])  # [1 + M, E]
+        return torch.where(acted, both, 0.0).sum(-1) / acted.sum()  # NaN where nobody acted
 
     def _infer(self, first: Tensor, reward: Tensor) -> tuple[Tensor, Tensor]:
         """All policies on the newest observations: Phi [N, E, A], V [N, E]; moves the states on."""
         phis, values, states = [], [], []
         for network, policy, state in zip(self.networks, self._population, self._state, strict=True):
             shaped = policy.shape(reward).unsqueeze(0)
-            out = network(self._stack.unsqueeze(0), first.unsqueeze(0), self._action.unsqueeze(0), shaped, state)
+            rows = (self._stack, first, self._action)
+            out = network(*(x.unsqueeze(0) for x in rows), shaped, state)
             phis.append(out.phi[0])
             values.append(out.value[0])
             states.append(out.state)
@@ -142,19 +159,16 @@ class Actor:
         self._steps += 1
         ended = []
         for index in np.flatnonzero(seen.terminated | seen.truncated):
-            ended.append(
-                EpisodeEnd(
-                    int(index), float(self._score[index]), int(self._steps[index]), bool(seen.truncated[index])
-                )
-            )
-            self._controller.end(int(index), float(self._score[index]))
+            score = float(self._score[index])
+            ended.append(EpisodeEnd(int(index), score, int(self._steps[index]), bool(seen.truncated[index])))
+            self._controller.end(int(index), score)
         for index in np.flatnonzero(seen.first):
             self._psi[index] = self._controller.start(int(index))
             self._score[index] = 0.0
             self._steps[index] = 0
         return ended
 
-    def _push_frame(self, frame: Tensor, first: Tensor) -> None:
+    def _push_frame(self, frame: Tensor, first: Tensor, any_first: bool) -> None:
         """Newest frame last; a first frame fills the whole stack."""
         channels = frame.shape[1]
         if self._stack.shape[1] == channels:
@@ -162,7 +176,7 @@ class Actor:
             return
         repeat = self._stack.shape[1] // channels
         self._stack = torch.cat([self._stack[:, channels:], frame], dim=1)
-        if first.any():
+        if any_first:
             self._stack[first] = frame[first].repeat(1, repeat, *(1,) * (frame.dim() - 2))
 
     def _frame_dtype(self) -> torch.dtype:

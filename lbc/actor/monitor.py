@@ -6,7 +6,6 @@ from collections import deque
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from lbc.behavior.population import PolicyHyperParameters
 
@@ -23,17 +22,14 @@ class ReturnMonitor:
         self._values: list[list[np.ndarray]] = [[] for _ in range(envs)]
         self._pairs: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=window)  # (V, return), each [N]
 
-    def watch(self, reward: Tensor, first: Tensor, value: Tensor, ended: dict[int, bool]) -> None:
-        """reward, first: [E];  value: [N, E];  ended: environment -> truncated."""
-        count = len(self._rewards)
-        rewards, firsts = reward[:count].tolist(), first[:count].tolist()
-        values = value[:, :count].cpu().numpy()
-        for e in range(count):
-            if firsts[e]:
+    def watch(self, reward: np.ndarray, first: np.ndarray, value: np.ndarray, ended: dict[int, bool]) -> None:
+        """reward, first: [E];  value: [N, W];  ended: environment -> truncated."""
+        for e in range(len(self._rewards)):
+            if first[e]:
                 self._rewards[e], self._values[e] = [], []
             else:
-                self._rewards[e].append(rewards[e])
-            self._values[e].append(values[:, e])
+                self._rewards[e].append(float(reward[e]))
+            self._values[e].append(value[:, e])
             if e in ended and not ended[e]:
                 self._close(e)
 

@@ -35,6 +35,19 @@ def opening_step(frame: np.ndarray) -> EnvironmentStep:
     )
 
 
+class InTwoHalves:
+    """``send`` and ``recv`` for a game that has nothing to do in between: it steps when asked."""
+
+    def send(self, actions: np.ndarray) -> None:
+        self._sent = actions
+
+    def recv(self) -> EnvironmentStep:
+        return self.step(self._sent)
+
+    def step(self, actions: np.ndarray) -> EnvironmentStep:
+        raise NotImplementedError  # every game has its own
+
+
 class EpisodeClock:
     """Next-step autoreset and the time limit, for E copies.
 

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from lbc.environments.config import EnvironmentConfig
-from lbc.environments.episodes import checked_actions, opening_step
+from lbc.environments.episodes import InTwoHalves, checked_actions, opening_step
 from lbc.errors import UserError
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
@@ -42,7 +42,7 @@ def _entry_point(name: str) -> str:
     return entry_point if isinstance(entry_point, str) else f"{getattr(entry_point, '__module__', '')}:"
 
 
-class GymnasiumVector:
+class GymnasiumVector(InTwoHalves):
     """Copies stepped one after the other by Gymnasium's SyncVectorEnv, in its next-step autoreset mode.
 
     Vectors become float32, images channels first, and a discrete observation a one-hot vector.

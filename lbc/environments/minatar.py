@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbc.environments.config import EnvironmentConfig
-from lbc.environments.episodes import EpisodeClock, checked_actions, opening_step
+from lbc.environments.episodes import EpisodeClock, InTwoHalves, checked_actions, opening_step
 from lbc.errors import UserError, missing_extra, nearest
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
@@ -24,7 +24,7 @@ _MODULES = {
 IDS = list(_MODULES)
 
 
-class MinAtar:
+class MinAtar(InTwoHalves):
     """Copies of one game, stepped one after the other: the games are Python, there is no batch to gain.
 
     Sticky actions reach across an episode's end, as they do in MinAtar itself.  Freeway ends after 2,500

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbc.environments.config import EnvironmentConfig
-from lbc.environments.episodes import EpisodeClock, checked_actions, opening_step
+from lbc.environments.episodes import EpisodeClock, InTwoHalves, checked_actions, opening_step
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
 IDS = ["catch", "deepsea"]
@@ -16,7 +16,7 @@ IDS = ["catch", "deepsea"]
 _MAPPING_SEED = 20_190_809  # the sea is one fixed place: it depends on the depth alone
 
 
-class _ToyEnvironment:
+class _ToyEnvironment(InTwoHalves):
     """The loop that toy games share; a game says how a copy starts, moves and looks."""
 
     def __init__(self, spec: EnvironmentSpec, num_envs: int, limit: int) -> None:

@@ -45,10 +45,7 @@ def diagnose(learner: Learner, batch: Batch) -> dict[str, float]:
 def kl_between(estimates: list[Tensor]) -> float:
     """Mean KL over all ordered pairs of target policies; 0 for one policy.  Each: [T, B, A]."""
     pairs = [
-        divergence(p, q).mean()
-        for i, p in enumerate(estimates)
-        for j, q in enumerate(estimates)
-        if i != j
+        divergence(p, q).mean() for i, p in enumerate(estimates) for j, q in enumerate(estimates) if i != j
     ]
     return float(torch.stack(pairs).mean()) if pairs else 0.0
 

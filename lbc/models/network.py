@@ -64,7 +64,12 @@ class PolicyNetwork(nn.Module):
         return self.core.initial_state(batch)
 
     def forward(
-        self, observation: Tensor, first: Tensor, previous_action: Tensor, previous_reward: Tensor, state: State
+        self,
+        observation: Tensor,
+        first: Tensor,
+        previous_action: Tensor,
+        previous_reward: Tensor,
+        state: State,
     ) -> Outputs:
         """observation: [T, B, *shape];  first: [T, B] bool;  previous_action: [T, B] integers;
         previous_reward: [T, B], shaped;  state: [2, B, units] before the first step.

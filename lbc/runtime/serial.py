@@ -19,7 +19,7 @@ from lbc.errors import TrainingError
 from lbc.interfaces import Reporter
 from lbc.parameters import save_weights
 from lbc.runtime.experiment import Experiment, assemble, category, updates_planned
-from lbc.runtime.tracker import Tracker
+from lbc.runtime.tracker import Tracker, watched_envs
 from lbc.types import Batch
 
 PROGRESS_SECONDS = 0.25
@@ -40,6 +40,7 @@ class SerialRun:
             config.run.seed,
             e.device,
             e.dtype,
+            watched=watched_envs(e),
         )
         self.tracker = Tracker(e)
         self.last_batch: Batch | None = None
@@ -113,6 +114,7 @@ def train(
 
 
 def header(e: Experiment) -> dict[str, Any]:
+    timed = e.config.run.minutes > 0
     return {
         "category": category(e.config, e.space),
         "environment": e.spec.id,
@@ -122,7 +124,7 @@ def header(e: Experiment) -> dict[str, Any]:
         "controller": f"{e.config.controller.kind}, {e.controller.scope}",
         "environments": e.environment.num_envs,
         "parameters": sum(p.numel() for p in e.learners[0].network.parameters()),
-        "updates_planned": updates_planned(e.config, e.spec.frames_per_step) if not e.config.run.minutes else None,
+        "updates_planned": None if timed else updates_planned(e.config, e.spec.frames_per_step),
         "threads": torch.get_num_threads(),
     }
 

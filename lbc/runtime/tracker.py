@@ -30,13 +30,12 @@ class Tracker:
         self.score_max = float("-inf")
         self.best_mean = float("-inf")
         self._entropies: list[float] = []
-        self._responsibilities: list[torch.Tensor] = []
+        self._responsibilities: list[np.ndarray] = []
         self._lags: list[float] = []
         self._ages: list[float] = []
         self._started = time.monotonic()
         self._last = (0, self._started)  # frames and time at the last report
-        watched = min(MONITORED_ENVS, experiment.environment.num_envs)
-        self._monitor = ReturnMonitor(experiment.population, watched)
+        self._monitor = ReturnMonitor(experiment.population, watched_envs(experiment))
 
     @property
     def seconds(self) -> float:
@@ -53,12 +52,12 @@ class Tracker:
         return min(1.0, spent)
 
     def acted(self, step: ActorStep) -> None:
-        self.frames += int((~step.row.first).sum()) * self._experiment.spec.frames_per_step
-        if step.acted:
-            self._entropies.append(float(step.entropy))
+        self.frames += int((~step.seen.first).sum()) * self._experiment.spec.frames_per_step
+        if step.entropy == step.entropy:  # not NaN: somebody acted
+            self._entropies.append(step.entropy)
             self._responsibilities.append(step.responsibility)
         ended = {end.index: end.truncated for end in step.ended}
-        self._monitor.watch(step.row.reward, step.row.first, step.value, ended)
+        self._monitor.watch(step.seen.reward, step.seen.first, step.value, ended)
         for end in step.ended:
             self.episodes += 1
             self._scores.append(end.score)
@@ -101,7 +100,7 @@ class Tracker:
         }
         report |= self._experiment.controller.diagnostics()
         if self._responsibilities:
-            report["responsibility"] = torch.stack(self._responsibilities).mean(0).tolist()
+            report["responsibility"] = np.mean(self._responsibilities, axis=0).tolist()
         report["policies"] = self._policies(batch)
         if batch is not None:
             report["kl_between_policies"] = self._kl(batch)
@@ -122,6 +121,11 @@ class Tracker:
     @torch.no_grad()
     def _kl(self, batch: Batch) -> float:
         return kl_between([learner.estimate(batch).log_pi for learner in self._experiment.learners])
+
+
+def watched_envs(experiment: Experiment) -> int:
+    """Environments whose whole episodes are followed, value by value."""
+    return min(MONITORED_ENVS, experiment.environment.num_envs)
 
 
 def _mean(values: list[float]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def linear_with_warmup(step: int, warmup_steps: int, total_steps: int) -> float:
     """Rises by 1/warmup per step up to 1, then falls by equal amounts to 0 at the last step."""
-    factor = 0.0
+    factor = 0.0 if warmup_steps else 1.0
     for done in range(step):
         if done < warmup_steps:
             factor += 1.0 / warmup_steps
@@ -15,8 +15,8 @@ def linear_with_warmup(step: int, warmup_steps: int, total_steps: int) -> float:
 
 
 def warmup_then_constant(step: int, warmup_steps: int) -> float:
-    factor = 0.0
+    factor = 0.0 if warmup_steps else 1.0
     for done in range(step):
         if done < warmup_steps:
             factor += 1.0 / warmup_steps
-    return factor if warmup_steps else 1.0
+    return factor

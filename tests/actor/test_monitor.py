@@ -1,0 +1,53 @@
+"""Explained variance of V against the returns that came."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lbc.actor import ReturnMonitor
+from lbc.behavior import PolicyHyperParameters
+
+POPULATION = (PolicyHyperParameters(0, 0.5, "identity"), PolicyHyperParameters(1, 1.0, "clip"))
+
+
+def episode(monitor: ReturnMonitor, rewards: list[float], values: list[list[float]], truncated: bool = False):
+    """rewards arrive with rows 1..n; values: [N][n + 1]."""
+    for t in range(len(rewards) + 1):
+        monitor.watch(
+            np.array([rewards[t - 1] if t else 0.0]),
+            np.array([t == 0]),
+            np.array([[v[t]] for v in values]),
+            {0: truncated} if t == len(rewards) else {},
+        )
+
+
+def test_exact_values_explain_everything_and_constants_nothing():
+    """Rewards (0, 4): discounted by 1/2 the returns are (2, 4); clipped and undiscounted (1, 1)."""
+    monitor = ReturnMonitor(POPULATION, envs=1)
+    episode(monitor, [0.0, 4.0], [[2.0, 4.0, 99.0], [0.0, 0.0, 99.0]])
+    episode(monitor, [0.0, -2.0], [[-1.0, -2.0, 99.0], [0.0, 0.0, 99.0]])
+    explained = monitor.explained_variance()
+    assert explained[0] == pytest.approx(1.0)
+    assert explained[1] == pytest.approx(0.0)
+
+
+def test_partial_explanation_by_hand():
+    """Returns (1, 3) and values (1, 2): errors (0, 1) have variance 1/4, returns 1: 3/4 explained."""
+    monitor = ReturnMonitor(POPULATION[:1], envs=1)
+    episode(monitor, [1.0], [[1.0, 0.0]])
+    episode(monitor, [3.0], [[2.0, 0.0]])
+    assert monitor.explained_variance() == [pytest.approx(0.75)]
+
+
+def test_truncated_episodes_have_no_return():
+    monitor = ReturnMonitor(POPULATION, envs=1)
+    episode(monitor, [1.0, 2.0], [[0.0] * 3] * 2, truncated=True)
+    assert monitor.explained_variance() == [None, None]
+
+
+def test_equal_returns_leave_nothing_to_explain():
+    monitor = ReturnMonitor(POPULATION[:1], envs=1)
+    for _ in range(3):
+        episode(monitor, [1.0], [[np.random.default_rng(0).random(), 0.0]])
+    assert monitor.explained_variance() == [None]
