@@ -65,7 +65,8 @@ from stable_baselines3.common.vec_env import VecEnv
 if __name__ == "__main__":  # started as a file: the checkout need not be installed
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lbc.environments import EnvironmentConfig, make
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
 from lbc.interfaces import VectorEnvironment
 
 # Convolutions as (filters, kernel, stride), then one fully connected layer; ReLU behind each.

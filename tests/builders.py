@@ -14,13 +14,13 @@ from lbc.config import (
     BufferConfig,
     Config,
     ControllerConfig,
+    EnvironmentConfig,
     LearnerConfig,
     ModelConfig,
     PopulationConfig,
     RunConfig,
     TargetConfig,
 )
-from lbc.environments import EnvironmentConfig
 from lbc.learner import Learner
 from lbc.models import PolicyNetwork
 from lbc.types import Batch, EnvironmentSpec

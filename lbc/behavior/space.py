@@ -87,8 +87,8 @@ def build_space(config: BehaviorConfig, num_policies: int) -> BehaviorSpace:
     """The dimensions of Psi for M components: M taus, then how omega is chosen."""
     m = len(config.components) or num_policies
     log_scale = config.tau_scale == "log"
-    bounds = (config.tau_low, config.tau_high)
-    low, high = _intervals(*(np.log1p(bounds) if log_scale else bounds), config.tau_accuracy)
+    scale = math.log1p if log_scale else float
+    low, high = _intervals(scale(config.tau_low), scale(config.tau_high), config.tau_accuracy)
     dimensions = [Dimension(f"tau_{i + 1}", low, high, log_scale, i) for i in range(m)]
     if m > 1:
         dimensions += _omega_dimensions(config, m)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from lbc.config import EnvironmentConfig
 from lbc.environments import atari, gymnasium_vector, minatar, toy
-from lbc.environments.config import EnvironmentConfig
 from lbc.errors import UserError, nearest
 from lbc.interfaces import VectorEnvironment
 
-__all__ = ["EnvironmentConfig", "list_ids", "make"]
+__all__ = ["list_ids", "make"]
 
 
 def make(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:

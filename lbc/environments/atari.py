@@ -19,7 +19,7 @@ from ale_py import roms
 from ale_py.vector_env import AtariVectorEnv
 from gymnasium.vector import AutoresetMode
 
-from lbc.environments.config import EnvironmentConfig
+from lbc.config import EnvironmentConfig
 from lbc.environments.cores import usable_cores
 from lbc.environments.episodes import checked_actions, opening_step
 from lbc.errors import UserError, nearest

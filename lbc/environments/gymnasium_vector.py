@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from lbc.environments.config import EnvironmentConfig
+from lbc.config import EnvironmentConfig
 from lbc.environments.episodes import InTwoHalves, checked_actions, opening_step
 from lbc.errors import UserError
 from lbc.types import EnvironmentSpec, EnvironmentStep

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbc.environments.config import EnvironmentConfig
+from lbc.config import EnvironmentConfig
 from lbc.environments.episodes import EpisodeClock, InTwoHalves, checked_actions, opening_step
 from lbc.types import EnvironmentSpec, EnvironmentStep
 

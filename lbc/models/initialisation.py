@@ -7,7 +7,7 @@ policy and advantage (the first behavior is uniform), 1 in the last layer of a v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from torch import nn
 
@@ -15,10 +15,16 @@ HIDDEN_GAIN = math.sqrt(2.0)
 POLICY_GAIN = 0.01
 VALUE_GAIN = 1.0
 
-Initialise = Callable[[nn.Module, float], nn.Module]
+Layer = TypeVar("Layer", bound=nn.Module)
 
 
-def orthogonal(layer: nn.Module, gain: float) -> nn.Module:
+class Initialise(Protocol):
+    """Sets a layer's weights with a gain, and hands the layer back."""
+
+    def __call__(self, layer: Layer, gain: float) -> Layer: ...
+
+
+def orthogonal(layer: Layer, gain: float) -> Layer:
     assert isinstance(layer, nn.Linear | nn.Conv2d)
     nn.init.orthogonal_(layer.weight, gain)
     if layer.bias is not None:
@@ -26,7 +32,7 @@ def orthogonal(layer: nn.Module, gain: float) -> nn.Module:
     return layer
 
 
-def keep(layer: nn.Module, gain: float) -> nn.Module:
+def keep(layer: Layer, gain: float) -> Layer:
     """PyTorch's own initialisation, for comparison."""
     return layer
 

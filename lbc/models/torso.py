@@ -80,7 +80,9 @@ class Torso(nn.Module):
         with torch.no_grad():
             width = self.body(torch.zeros(1, *shape)).shape[-1]
         self.last = init(nn.Linear(width, units), HIDDEN_GAIN)
-        self.to(memory_format=torch.channels_last)  # convolutions run up to twice as fast on CPU and GPU
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):  # up to twice as fast in this layout, on CPU and GPU
+                layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
 
     def forward(self, observation: Tensor) -> Tensor:
         lead = observation.shape[: -len(self.shape)]

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import ppo_yardstick
 
 from lbc.cards import resolve
-from lbc.environments import EnvironmentConfig
+from lbc.config import EnvironmentConfig
 from lbc.models.torso import CONVOLUTIONS
 from lbc.types import EnvironmentSpec, EnvironmentStep
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from ale_py import Action, ALEInterface, LoggerMode, roms
 
-from lbc.environments import EnvironmentConfig, make
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
 from lbc.environments.atari import Atari
 from lbc.errors import UserError
 

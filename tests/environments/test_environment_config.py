@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lbc.environments import EnvironmentConfig, list_ids, make
+from lbc.config import EnvironmentConfig
+from lbc.environments import list_ids, make
 from lbc.environments.cores import usable_cores
 from lbc.errors import UserError
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from lbc.environments import EnvironmentConfig, make
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
 from lbc.interfaces import VectorEnvironment
 from lbc.types import EnvironmentStep
 

@@ -6,7 +6,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from lbc.environments import EnvironmentConfig, make
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
 from lbc.errors import UserError
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from minatar import Environment
 
-from lbc.environments import EnvironmentConfig, make
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
 from lbc.errors import UserError
 
 GAMES = {

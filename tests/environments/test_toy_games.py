@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from lbc.environments import EnvironmentConfig
+from lbc.config import EnvironmentConfig
 from lbc.environments.toy import Catch, DeepSea
 
 

@@ -2,7 +2,7 @@
 
 The run is small but whole: three policies, mixture, voting bandits, LSTM with burn-in from stored states,
 both auxiliary tasks, every sequence used twice; float64, one thread, one seed.  Numbers must agree to a
-relative 1e-9 (machines differ in the last bits of a sum, and 100 updates let that grow a little).
+relative 1e-9 (machines differ in the last bits of a sum, and 50 updates let that grow a little).
 
 A change of the algorithm changes the trace.  If that was the intention, say so in the commit and run
 
@@ -64,7 +64,7 @@ def test_the_golden_trace():
     assert len(found) == len(expected)
     for now, then in zip(found, expected, strict=True):
         assert now == pytest.approx(then, rel=TOLERANCE, abs=TOLERANCE), f"step {then['step']}"
-    assert found[-1]["updates"] > 100 and found[-1]["episodes"] > 100, "the trace must be worth comparing"
+    assert found[-1]["updates"] > 50 and found[-1]["episodes"] > 100, "the trace must be worth comparing"
 
 
 if __name__ == "__main__":

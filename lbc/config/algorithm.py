@@ -1,41 +1,15 @@
-"""Typed configuration, one frozen record per component; a card (TOML) sets any of these values.
+"""The algorithm's values: population, model, behavior, controller, target, buffer, learner, actor, run.
 
-The defaults are the paper's table for Atari (Table "Hyper-Parameters for Atari Experiments"), so
-the card ``atari`` is nearly empty.  Where the paper is silent, the comment says what was decided.
-Every record checks itself and says in one sentence what is wrong.
+The defaults are the paper's table for Atari ("Hyper-Parameters for Atari Experiments"); where the
+paper is silent, a comment says what the value means.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from lbc.environments.config import EnvironmentConfig
-from lbc.errors import UserError, nearest
-
-
-def _require(condition: bool, sentence: str) -> None:
-    if not condition:
-        raise UserError(sentence)
-
-
-def _one_of(section: str, key: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UserError(
-            f"{section}.{key} is '{value}', but must be one of {', '.join(known)}.{nearest(value, known)}"
-        )
-
-
-def _at_least(section: str, key: str, value: float, bound: float) -> None:
-    _require(value >= bound, f"{section}.{key} is {value}, but must be at least {bound}.")
-
-
-def _positive(section: str, key: str, value: float) -> None:
-    _require(value > 0 and math.isfinite(value), f"{section}.{key} is {value}, but must be positive.")
-
-
-def _within(section: str, key: str, value: float, low: float, high: float) -> None:
-    _require(low <= value <= high, f"{section}.{key} is {value}, but must lie in [{low}, {high}].")
+from lbc.config.checks import at_least, one_of, positive, require, within
 
 
 @dataclass(frozen=True)
@@ -50,14 +24,14 @@ class PopulationConfig:
         return len(self.discounts)
 
     def __post_init__(self) -> None:
-        _require(self.size >= 1, "population.discounts is empty; give at least one discount.")
-        _require(
+        require(self.size >= 1, "population.discounts is empty; give at least one discount.")
+        require(
             len(self.shapings) == self.size,
             f"population has {self.size} discounts but {len(self.shapings)} shapings; "
             "give one of each per policy.",
         )
         for gamma in self.discounts:
-            _within("population", "discounts", gamma, 0.0, 1.0)
+            within("population", "discounts", gamma, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -72,12 +46,12 @@ class ModelConfig:
     initialisation: str = "orthogonal"  # orthogonal | torch (PyTorch's default)
 
     def __post_init__(self) -> None:
-        _one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
-        _one_of("model", "value_head", self.value_head, ("tied", "own"))
-        _one_of("model", "initialisation", self.initialisation, ("orthogonal", "torch"))
-        _at_least("model", "torso_units", self.torso_units, 1)
-        _at_least("model", "lstm_units", self.lstm_units, 0)
-        _at_least("model", "head_units", self.head_units, 0)
+        one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
+        one_of("model", "value_head", self.value_head, ("tied", "own"))
+        one_of("model", "initialisation", self.initialisation, ("orthogonal", "torch"))
+        at_least("model", "torso_units", self.torso_units, 1)
+        at_least("model", "lstm_units", self.lstm_units, 0)
+        at_least("model", "head_units", self.head_units, 0)
 
 
 @dataclass(frozen=True)
@@ -97,22 +71,22 @@ class BehaviorConfig:
     on_policy_share: float = 0.0  # share of environments that play one policy at tau = 1
 
     def __post_init__(self) -> None:
-        _one_of("behavior", "entropy_control", self.entropy_control, ("boltzmann", "epsilon_greedy"))
-        _one_of("behavior", "distillation", self.distillation, ("mixture", "selection"))
-        _one_of("behavior", "tau_scale", self.tau_scale, ("log", "linear"))
-        _one_of("behavior", "omega_grid", self.omega_grid, ("independent", "simplex"))
-        _at_least("behavior", "tau_low", self.tau_low, 0.0)
-        _require(
+        one_of("behavior", "entropy_control", self.entropy_control, ("boltzmann", "epsilon_greedy"))
+        one_of("behavior", "distillation", self.distillation, ("mixture", "selection"))
+        one_of("behavior", "tau_scale", self.tau_scale, ("log", "linear"))
+        one_of("behavior", "omega_grid", self.omega_grid, ("independent", "simplex"))
+        at_least("behavior", "tau_low", self.tau_low, 0.0)
+        require(
             self.tau_high >= self.tau_low,
             f"behavior.tau_high is {self.tau_high}, but must be at least tau_low = {self.tau_low}.",
         )
         if self.entropy_control == "epsilon_greedy":
-            _within("behavior", "tau_high", self.tau_high, 0.0, 1.0)  # tau is epsilon here
-        _positive("behavior", "tau_accuracy", self.tau_accuracy)
-        _within("behavior", "omega_accuracy", self.omega_accuracy, 1e-3, 1.0)
-        _within("behavior", "on_policy_share", self.on_policy_share, 0.0, 1.0)
-        _within("behavior", "omega_floor", self.omega_floor, 0.0, 0.5)
-        _require(all(i >= 0 for i in self.components), "behavior.components must be policy numbers from 0.")
+            within("behavior", "tau_high", self.tau_high, 0.0, 1.0)  # tau is epsilon here
+        positive("behavior", "tau_accuracy", self.tau_accuracy)
+        within("behavior", "omega_accuracy", self.omega_accuracy, 1e-3, 1.0)
+        within("behavior", "on_policy_share", self.on_policy_share, 0.0, 1.0)
+        within("behavior", "omega_floor", self.omega_floor, 0.0, 0.5)
+        require(all(i >= 0 for i in self.components), "behavior.components must be policy numbers from 0.")
 
 
 @dataclass(frozen=True)
@@ -130,15 +104,15 @@ class ControllerConfig:
     credit: str = "full"  # full | omega: tau_i is credited in proportion to omega_i
 
     def __post_init__(self) -> None:
-        _one_of("controller", "kind", self.kind, ("voting", "ucb", "random", "rule"))
-        _one_of("controller", "scope", self.scope, ("auto", "environment", "actor", "shared"))
-        _one_of("controller", "count_pulls", self.count_pulls, ("start", "end"))
-        _one_of("controller", "credit", self.credit, ("full", "omega"))
-        _at_least("controller", "population", self.population, 1)
-        _at_least("controller", "top_d", self.top_d, 1)
-        _at_least("controller", "replacement_interval", self.replacement_interval, 1)
-        _at_least("controller", "ucb_c_low", self.ucb_c_low, 0.0)
-        _require(
+        one_of("controller", "kind", self.kind, ("voting", "ucb", "random", "rule"))
+        one_of("controller", "scope", self.scope, ("auto", "environment", "actor", "shared"))
+        one_of("controller", "count_pulls", self.count_pulls, ("start", "end"))
+        one_of("controller", "credit", self.credit, ("full", "omega"))
+        at_least("controller", "population", self.population, 1)
+        at_least("controller", "top_d", self.top_d, 1)
+        at_least("controller", "replacement_interval", self.replacement_interval, 1)
+        at_least("controller", "ucb_c_low", self.ucb_c_low, 0.0)
+        require(
             self.ucb_c_high >= self.ucb_c_low,
             f"controller.ucb_c_high is {self.ucb_c_high}, but must be at least ucb_c_low = {self.ucb_c_low}.",
         )
@@ -158,13 +132,13 @@ class TargetConfig:
     kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this; 0: keep all
 
     def __post_init__(self) -> None:
-        _one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
-        _positive("target", "kappa", self.kappa)
-        _positive("target", "scale_free_gain", self.scale_free_gain)
-        _positive("target", "clip_rho", self.clip_rho)
-        _positive("target", "clip_c", self.clip_c)
-        _within("target", "trace_lambda", self.trace_lambda, 0.0, 1.0)
-        _at_least("target", "kl_threshold", self.kl_threshold, 0.0)
+        one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
+        positive("target", "kappa", self.kappa)
+        positive("target", "scale_free_gain", self.scale_free_gain)
+        positive("target", "clip_rho", self.clip_rho)
+        positive("target", "clip_c", self.clip_c)
+        within("target", "trace_lambda", self.trace_lambda, 0.0, 1.0)
+        at_least("target", "kl_threshold", self.kl_threshold, 0.0)
 
 
 @dataclass(frozen=True)
@@ -177,11 +151,11 @@ class BufferConfig:
     reserve: int = 0  # sequences held back, so that a batch mixes old and new; 0: newest only
 
     def __post_init__(self) -> None:
-        _at_least("buffer", "sequence_length", self.sequence_length, 1)
-        _at_least("buffer", "burn_in", self.burn_in, 0)
-        _at_least("buffer", "batch_size", self.batch_size, 1)
-        _at_least("buffer", "replay", self.replay, 1)
-        _at_least("buffer", "reserve", self.reserve, 0)
+        at_least("buffer", "sequence_length", self.sequence_length, 1)
+        at_least("buffer", "burn_in", self.burn_in, 0)
+        at_least("buffer", "batch_size", self.batch_size, 1)
+        at_least("buffer", "replay", self.replay, 1)
+        at_least("buffer", "reserve", self.reserve, 0)
 
 
 @dataclass(frozen=True)
@@ -206,19 +180,19 @@ class LearnerConfig:
     push_interval: int = 25  # d_push: learner steps between two pushes to the parameter server
 
     def __post_init__(self) -> None:
-        _one_of("learner", "optimizer", self.optimizer, ("adamw",))
-        _one_of("learner", "learning_rate_schedule", self.learning_rate_schedule, ("linear", "constant"))
-        _one_of("learner", "weight_decay_schedule", self.weight_decay_schedule, ("linear", "constant"))
+        one_of("learner", "optimizer", self.optimizer, ("adamw",))
+        one_of("learner", "learning_rate_schedule", self.learning_rate_schedule, ("linear", "constant"))
+        one_of("learner", "weight_decay_schedule", self.weight_decay_schedule, ("linear", "constant"))
         for key in ("v_loss_scaling", "q_loss_scaling", "pi_loss_scaling", "auxiliary_scaling"):
-            _at_least("learner", key, getattr(self, key), 0.0)
+            at_least("learner", key, getattr(self, key), 0.0)
         for key in ("entropy_scaling", "weight_decay", "warmup_steps"):
-            _at_least("learner", key, getattr(self, key), 0.0)
+            at_least("learner", key, getattr(self, key), 0.0)
         for key in ("learning_rate", "adam_epsilon", "clip_norm"):
-            _positive("learner", key, getattr(self, key))
-        _within("learner", "adam_beta1", self.adam_beta1, 0.0, 0.999999)
-        _within("learner", "adam_beta2", self.adam_beta2, 0.0, 0.999999)
-        _at_least("learner", "push_interval", self.push_interval, 1)
-        _require(
+            positive("learner", key, getattr(self, key))
+        within("learner", "adam_beta1", self.adam_beta1, 0.0, 0.999999)
+        within("learner", "adam_beta2", self.adam_beta2, 0.0, 0.999999)
+        at_least("learner", "push_interval", self.push_interval, 1)
+        require(
             self.reference_updates > self.warmup_steps,
             "learner.warmup_steps must be below learner.reference_updates.",
         )
@@ -235,8 +209,8 @@ class ActorConfig:
     pull_interval: int = 64  # d_pull: actor steps between two pulls from the parameter server
 
     def __post_init__(self) -> None:
-        _at_least("actor", "num_envs", self.num_envs, 1)
-        _at_least("actor", "pull_interval", self.pull_interval, 1)
+        at_least("actor", "num_envs", self.num_envs, 1)
+        at_least("actor", "pull_interval", self.pull_interval, 1)
 
 
 @dataclass(frozen=True)
@@ -253,35 +227,12 @@ class RunConfig:
     threads: int = 0  # torch threads; 0: the cores that this process may use
 
     def __post_init__(self) -> None:
-        _at_least("run", "frames", self.frames, 1)
-        _at_least("run", "minutes", self.minutes, 0.0)
-        _at_least("run", "seed", self.seed, 0)
-        _at_least("run", "score_window", self.score_window, 1)
-        _at_least("run", "reports", self.reports, 1)
-        _positive("run", "report_seconds", self.report_seconds)
-        _positive("run", "checkpoint_seconds", self.checkpoint_seconds)
-        _one_of("run", "precision", self.precision, ("float32", "float64"))
-        _at_least("run", "threads", self.threads, 0)
-
-
-@dataclass(frozen=True)
-class Config:
-    """One experiment: what a card resolves to, and what ``config.toml`` of a run holds."""
-
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
-    population: PopulationConfig = field(default_factory=PopulationConfig)
-    model: ModelConfig = field(default_factory=ModelConfig)
-    behavior: BehaviorConfig = field(default_factory=BehaviorConfig)
-    controller: ControllerConfig = field(default_factory=ControllerConfig)
-    target: TargetConfig = field(default_factory=TargetConfig)
-    buffer: BufferConfig = field(default_factory=BufferConfig)
-    learner: LearnerConfig = field(default_factory=LearnerConfig)
-    actor: ActorConfig = field(default_factory=ActorConfig)
-    run: RunConfig = field(default_factory=RunConfig)
-
-    def __post_init__(self) -> None:
-        size = self.population.size
-        _require(
-            all(i < size for i in self.behavior.components),
-            f"behavior.components names a policy beyond the population of {size}; policies count from 0.",
-        )
+        at_least("run", "frames", self.frames, 1)
+        at_least("run", "minutes", self.minutes, 0.0)
+        at_least("run", "seed", self.seed, 0)
+        at_least("run", "score_window", self.score_window, 1)
+        at_least("run", "reports", self.reports, 1)
+        positive("run", "report_seconds", self.report_seconds)
+        positive("run", "checkpoint_seconds", self.checkpoint_seconds)
+        one_of("run", "precision", self.precision, ("float32", "float64"))
+        at_least("run", "threads", self.threads, 0)
