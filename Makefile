@@ -4,18 +4,22 @@
 #   make train TASK=catch MINUTES=1
 #   make test                       what CI runs: lint, then the quick tests
 #   make lint
+#   make study STUDY=toy            hours: runs what the study is missing, ends with a figure and a table
+#   make benchmark                  hours: MinAtar, LBC-BM against Stable-Baselines3's PPO
 
 PYTHON ?= python3
 VENV ?= .venv
 TASK ?= minatar
 MINUTES ?= 10
 OUT ?=
+STUDY ?= toy
+ARGS ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint
+.PHONY: help train test lint study benchmark
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -30,6 +34,12 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+study: $(STAMP)
+	$(BIN)/python -m lbc.studies $(STUDY) $(if $(OUT),--out $(OUT)) $(ARGS)
+
+benchmark: $(STAMP)
+	$(BIN)/python benchmarks/minatar_vs_ppo.py $(if $(OUT),--out $(OUT)) $(ARGS)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -91,22 +91,22 @@ class Actor:
         seen = self._opening or self.environment.recv()
         self._opening = None
         ended = self._follow_episodes(seen)
-        frame = torch.tensor(seen.frame, device=self._device)
-        first = torch.tensor(seen.first, device=self._device)
-        reward = torch.tensor(seen.reward, device=self._device, dtype=self._dtype)
-        psi = torch.tensor(self._psi, device=self._device, dtype=self._dtype)
+        frame = torch.tensor(seen.frame, device=self._device, dtype=self._stack.dtype)
+        over = seen.terminated | seen.truncated
+        numbers = np.column_stack([seen.first, seen.reward, seen.terminated, ~over, self._psi])
+        columns = torch.tensor(numbers, device=self._device, dtype=self._dtype)  # one transfer for all
+        first, terminated, acted = columns[:, 0] > 0, columns[:, 2] > 0, columns[:, 3] > 0
+        reward, psi = columns[:, 1], columns[:, 4:]
         self._push_frame(frame, first, bool(seen.first.any()))
         before = self._state
         phi, value = self._infer(first, reward)
         log_components = self._mapping.log_components(phi, psi)
         log_mu = mixture(log_components, self._mapping.omega(psi))
         self._action = action = self._sample(log_mu)
-        over = seen.terminated | seen.truncated
-        said = self._summarise(log_components, log_mu, psi, torch.tensor(~over, device=self._device))
+        said = self._summarise(log_components, log_mu, psi, acted)
         packed = torch.cat([action.to(self._dtype), said, value[:, : self._watched].flatten()]).cpu().numpy()
         count, m = len(action), len(self._mapping.components)
         self.environment.send(packed[:count].astype(np.int64))  # the step's only wait for the device
-        terminated = torch.tensor(seen.terminated, device=self._device)
         return ActorStep(
             seen,
             Row(frame, first, reward, terminated, action, log_mu, psi),

@@ -129,7 +129,8 @@ class TargetConfig:
     clip_c: float = 1.05
     trace_lambda: float = 1.0  # multiplies c_t; 1 in the paper
     bootstrap: bool = True  # value of the observation behind the last step of a sequence
-    kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this; 0: keep all
+    kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this (LASER); 0: keep all
+    trust_ratio: float = 0.0  # drop those that would move pi/mu further beyond 1 +- this (PPO); 0: keep all
 
     def __post_init__(self) -> None:
         one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
@@ -139,6 +140,7 @@ class TargetConfig:
         positive("target", "clip_c", self.clip_c)
         within("target", "trace_lambda", self.trace_lambda, 0.0, 1.0)
         at_least("target", "kl_threshold", self.kl_threshold, 0.0)
+        at_least("target", "trust_ratio", self.trust_ratio, 0.0)
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class LearnerConfig:
     auxiliary_scaling: float = 0.1
     entropy_scaling: float = 0.0  # bonus on the target policy's entropy; none in the paper
     normalise_advantage: bool = False
+    popart: bool = False  # values learned in units of their own spread (PopArt)
     optimizer: str = "adamw"
     learning_rate: float = 5.3e-4
     learning_rate_schedule: str = "linear"  # linear: anneal to 0 over the run | constant

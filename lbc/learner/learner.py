@@ -58,7 +58,7 @@ class Estimates:
     q_target: Tensor
     advantage: Tensor
     real: Tensor  # bool
-    kept: Tensor  # bool: real, and inside the KL trust region
+    kept: Tensor  # bool: real, and inside the trust region
 
 
 class Learner:
@@ -108,7 +108,9 @@ class Learner:
         self._schedule(progress)
         self._optimizer.step()
         if self._target.policy == "scale_free":
-            self.network.track_scale(estimates.outputs.advantage)
+            self.network.track_advantages(estimates.outputs.advantage)
+        if self._config.popart:
+            self.network.track_values(estimates.v_target, estimates.real)
         self.updates += 1
         return losses
 
@@ -159,14 +161,17 @@ class Learner:
         q_target = retrace(q_t.detach(), value_q, r_tp1, d_tp1, c_t)
         kept = real
         if target.kl_threshold > 0:
-            kept = real & (divergence(log_pi[:-1].detach(), log_mu) <= target.kl_threshold)
+            kept = kept & (divergence(log_pi[:-1].detach(), log_mu) <= target.kl_threshold)
+        if target.trust_ratio > 0:
+            kept = kept & inside_trust_region(log_pi_t - log_mu_t, advantage, target.trust_ratio)
         return Estimates(
             out, log_pi, log_pi_t, log_mu_t, rho_t, q_t, v_target, q_target, advantage, real, kept
         )
 
     def losses(self, e: Estimates, batch: Batch) -> Losses:
         config, action = self._config, batch.action[batch.burn_in : -1]
-        advantage = e.advantage
+        sigma = self.network.scale.sigma  # 1 without PopArt: losses are in units of the value's own spread
+        advantage = e.advantage / sigma
         if config.normalise_advantage:
             mean = masked_mean(advantage, e.real)
             std = masked_mean((advantage - mean) ** 2, e.real).sqrt()
@@ -180,9 +185,9 @@ class Learner:
             auxiliary = auxiliary + forward_dynamics_loss(predicted, e.outputs.z[1:], e.real)
         entropy = entropy_bonus(e.log_pi[:-1], e.real) if config.entropy_scaling else zero
         return Losses(
-            value=config.v_loss_scaling * squared_loss(e.v_target, e.outputs.value[:-1], e.real),
-            q=config.q_loss_scaling * squared_loss(e.q_target, e.q_t, e.real),
-            policy=config.pi_loss_scaling * policy_loss(e.log_pi_t, e.rho_t, advantage, e.kept),
+            value=config.v_loss_scaling * squared_loss(e.v_target, e.outputs.value[:-1], e.real) / sigma**2,
+            q=config.q_loss_scaling * squared_loss(e.q_target, e.q_t, e.real) / sigma**2,
+            policy=config.pi_loss_scaling * policy_loss(e.log_pi_t, e.rho_t * e.kept, advantage, e.real),
             auxiliary=config.auxiliary_scaling * auxiliary,
             entropy=-config.entropy_scaling * entropy,
         )
@@ -192,6 +197,16 @@ def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
     """KL(p, q) over the last axis, in nats."""
     p = log_p.exp()
     return torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(-1)
+
+
+def inside_trust_region(log_ratio: Tensor, advantage: Tensor, width: float) -> Tensor:
+    """Where a step along the advantage does not take pi/mu further away from 1 than `width`: bool.
+
+    With clipped ratios a wrong baseline moves pi along mu's own choices, whatever they were worth; far
+    from mu that feeds on itself until pi is deterministic.  Data of mu may only move pi near mu.
+    """
+    ratio = log_ratio.detach().exp()
+    return torch.where(advantage > 0, ratio <= 1.0 + width, ratio >= 1.0 - width)
 
 
 def _without_last(value: Tensor) -> Tensor:

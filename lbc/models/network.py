@@ -12,6 +12,7 @@ from lbc.models.auxiliary import ForwardDynamics, InverseDynamics
 from lbc.models.core import NoCore, RecurrentCore, State
 from lbc.models.heads import head
 from lbc.models.initialisation import INITIALISATIONS, POLICY_GAIN, VALUE_GAIN
+from lbc.models.popart import ValueScale
 from lbc.models.torso import Torso
 from lbc.types import EnvironmentSpec
 
@@ -57,6 +58,7 @@ class PolicyNetwork(nn.Module):
         z, a = model.torso_units, spec.num_actions
         self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
         self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
+        self.scale = ValueScale()
         self.register_buffer("advantage_scale", torch.ones(()))
         self.advantage_scale: Tensor
 
@@ -81,9 +83,10 @@ class PolicyNetwork(nn.Module):
         one_hot = one_hot * (~first).unsqueeze(-1)
         x = torch.cat([z, one_hot, previous_reward.unsqueeze(-1).to(z.dtype)], dim=-1)
         x, state = self.core(x, first, state)
-        advantage = self.advantage(x)
-        value = self.value(x).squeeze(-1)
-        value_q = value.detach() if self.value_q is None else self.value_q(x).squeeze(-1)
+        mean, sigma = self.scale.mean, self.scale.sigma
+        advantage = sigma * self.advantage(x)
+        value = mean + sigma * self.value(x).squeeze(-1)
+        value_q = value.detach() if self.value_q is None else mean + sigma * self.value_q(x).squeeze(-1)
         return Outputs(self._phi(x, advantage), advantage, value, value_q, z, state)
 
     def _phi(self, x: Tensor, advantage: Tensor) -> Tensor:
@@ -93,8 +96,13 @@ class PolicyNetwork(nn.Module):
             return advantage * (self.target.scale_free_gain / self.advantage_scale)
         return advantage * self.target.kappa if self.target.policy == "printed" else advantage
 
+    def track_values(self, target: Tensor, real: Tensor) -> None:
+        """PopArt: follows the value targets [T, B] without changing any value."""
+        heads = [self.value] if self.value_q is None else [self.value, self.value_q]
+        self.scale.track(target, real, heads, self.advantage)
+
     @torch.no_grad()
-    def track_scale(self, advantage: Tensor) -> None:
+    def track_advantages(self, advantage: Tensor) -> None:
         """Moves the running std of A over actions, which reading 'scale_free' divides by."""
         std = advantage.std(-1, correction=0).mean().clamp(min=1e-4)
         self.advantage_scale.mul_(SCALE_MEMORY).add_(std, alpha=1.0 - SCALE_MEMORY)

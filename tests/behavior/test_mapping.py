@@ -97,6 +97,15 @@ def test_three_components_over_one_policy():
     np.testing.assert_allclose(log_mu.exp(), expected, rtol=1e-9)
 
 
+def test_components_name_the_policy_behind_them():
+    mapping = build_mapping(BehaviorConfig(components=(1, 0, 1)), 2)
+    phi, tau, omega = [[0.3, -0.2, 0.1], [1.0, 0.0, -1.0]], [1.0, 2.0, 5.0], [0.2, 0.3, 0.5]
+    psi = torch.tensor(tau + omega, dtype=torch.float64)
+    expected = [oracle.softmax(phi[policy], t) for policy, t in zip((1, 0, 1), tau, strict=True)]
+    mu = mapping.log_mu(torch.tensor(phi, dtype=torch.float64), psi).exp()
+    np.testing.assert_allclose(mu, oracle.mixture(expected, omega), rtol=1e-9)
+
+
 def test_entropy_control_is_composed_by_name():
     mapping = build_mapping(BehaviorConfig(entropy_control="epsilon_greedy", tau_high=1.0), 2)
     phi = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)

@@ -308,3 +308,29 @@ def test_overwriting_what_was_not_used_is_refused():
     with pytest.raises(RuntimeError, match="uses left"):
         for _ in range(200):
             diary.append()
+
+
+@pytest.mark.parametrize("burn_in, frame_stack", [(0, 1), (0, 4), (4, 1), (3, 2), (8, 4)])
+def test_what_the_guard_lets_live_is_intact(burn_in, frame_stack):
+    """Learn from four generations, then append without learning until one more row would be refused:
+    even the oldest sequence still has all its rows, stacks, previous actions and its state."""
+
+    def fill(rows: int) -> Diary:
+        options = config(burn_in=burn_in, batch_size=1, replay=1)
+        diary = Diary(options, num_envs=1, frame_stack=frame_stack, ends=0.05)
+        diary.batches(17)
+        for _ in range(rows):
+            diary.append()
+        return diary
+
+    rows = 0
+    with pytest.raises(RuntimeError):
+        for rows in range(200):
+            fill(rows)
+    diary = fill(rows - 1)
+    generations = []
+    while diary.buffer.ready():
+        batch = diary.buffer.sample()
+        diary.check(batch)
+        generations += [generation for generation, _ in diary.origins(batch)]
+    assert min(generations) == 4 and len(generations) >= 3

@@ -143,6 +143,14 @@ def test_the_rule_gives_equal_weights_and_a_tau_of_its_own_to_each_environment()
     np.testing.assert_allclose(np.sort(taus), 0.1 + 0.2 * np.arange(20))
 
 
+def test_the_rule_gives_equal_weights_on_any_grid():
+    for options in ({"omega_grid": "simplex"}, {"distillation": "selection"}):
+        space = build_space(BehaviorConfig(**options), 3)
+        member = build_controller(ControllerConfig(kind="rule"), space, np.random.default_rng(0))
+        for index in range(5):
+            np.testing.assert_allclose(member.choose(index).psi[3:], 1 / 3)
+
+
 @pytest.mark.parametrize(
     "scope, envs_per_actor, owners",
     [("shared", 0, [0] * 6), ("environment", 0, [0, 1, 2, 3, 4, 5]), ("actor", 4, [0, 0, 0, 0, 1, 1])],

@@ -14,6 +14,7 @@ from lbc.behavior import SHAPINGS, PolicyHyperParameters
 from lbc.config import TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner import Learner, divergence
+from lbc.learner.learner import inside_trust_region
 from lbc.types import Batch
 from tests.builders import batch, learner, network
 
@@ -222,6 +223,35 @@ def test_transitions_far_from_the_behavior_give_no_policy_gradient():
     assert not gradient[2, 0].any() and not gradient[4, 1].any() and gradient[3, 0].any()
     (gradient,) = torch.autograd.grad(losses.value, e.outputs.value)
     assert gradient[2, 0] != 0, "values are learned from everything"
+
+
+def test_a_step_may_not_take_pi_further_from_mu():
+    """Width 0.2.  Ratio 1.3 may fall but not rise, ratio 0.7 may rise but not fall, 1.1 may do both."""
+    ratio = torch.tensor([1.3, 1.3, 0.7, 0.7, 1.1, 1.1])
+    advantage = torch.tensor([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
+    inside = inside_trust_region(ratio.log(), advantage, 0.2)
+    assert inside.tolist() == [False, True, False, True, True, True]
+
+
+def test_transitions_outside_the_trust_region_give_no_policy_gradient():
+    """pi uniform over 3; mu(a) = 0.2 in one row makes the ratio 5/3, and its advantage is positive."""
+    net = network(target=TargetConfig(trust_ratio=0.2))
+    constant_value(net, 0.0)
+    nn.init.zeros_(net.logits[-1].weight)
+    who = learner(net, discount=0.0)
+    data = on_policy(who, batch())
+    log_mu, action = data.log_mu.clone(), data.action.clone()
+    log_mu[2, 0] = torch.tensor([0.2, 0.4, 0.4], dtype=torch.float64).log()
+    action[2, 0] = 0
+    data = replace(data, log_mu=log_mu, action=action, reward=torch.ones_like(data.reward))
+    e = who.estimate(data)
+    assert (~e.kept).nonzero().tolist() == [[2, 0]]
+    losses = who.losses(e, data)
+    (gradient,) = torch.autograd.grad(losses.policy, e.outputs.phi)
+    assert not gradient[2, 0].any() and gradient[3, 0].any()
+    pi = 1 / 3
+    taken = float(gradient[3, 0, action[3, 0]])
+    assert taken == pytest.approx(-5.0 * (1 - pi) / e.real.sum()), "a mean over real rows, kept or not"
 
 
 def test_divergence_by_hand():

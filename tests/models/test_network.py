@@ -102,10 +102,10 @@ def test_the_running_scale_follows_the_spread_of_advantages():
     """Std over actions of (-1, 0, 1) is sqrt(2/3): 0.99 * 1 + 0.01 * sqrt(2/3) after one update."""
     net = network(target=TargetConfig(policy="scale_free"))
     advantage = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64).expand(4, 2, 3)
-    net.track_scale(advantage)
+    net.track_advantages(advantage)
     assert float(net.advantage_scale) == pytest.approx(0.99 + 0.01 * np.sqrt(2 / 3))
     for _ in range(2000):
-        net.track_scale(100.0 + 5.0 * advantage)
+        net.track_advantages(100.0 + 5.0 * advantage)
     assert float(net.advantage_scale) == pytest.approx(5.0 * np.sqrt(2 / 3))
     assert "advantage_scale" in net.state_dict(), "an actor that pulls weights gets the scale with them"
 

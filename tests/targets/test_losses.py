@@ -81,7 +81,7 @@ def test_inverse_dynamics_is_the_cross_entropy_of_the_action():
     """Logits (0, log 3): -log 1/4 for action 0, -log 3/4 for action 1; gradient (pi - one-hot) / 2."""
     row = [0.0, math.log(3.0)]
     logits = torch.tensor([[row, row], [row, [9.0, 0.0]]], dtype=torch.float64, requires_grad=True)
-    action = torch.tensor([[0, 1], [1, 1]])
+    action = torch.tensor([[0, 1], [0, 1]])
     real = torch.tensor([[True, True], [False, False]])
     loss = inverse_dynamics_loss(logits, action, real)
     assert float(loss.detach()) == pytest.approx((math.log(4) + math.log(4 / 3)) / 2)

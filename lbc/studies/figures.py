@@ -1,0 +1,219 @@
+"""Several variants in one figure or one table, drawn from their run directories alone.
+
+::
+
+    compare({"main": [Path("runs/a"), Path("runs/b")], "one policy": [...]}, Path("docs/x.png"), "Catch")
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lbc.studies.curves import FINAL_SHARE, Curve, band, interval, interval_name, load_all
+
+Runs = Mapping[str, Sequence[Path]]  # label -> run directories, one per seed
+
+# Okabe and Ito's palette, told apart by colour-blind readers; its yellow is too pale for a line.
+_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)))  # one more each time the palette repeats
+_GRID, _TEXT, _QUIET = "#e3e6ea", "#333a42", "#6b7480"
+_LABEL_HEIGHT = 0.052  # of the axes, for one line of text at the curves' ends
+
+
+def compare(
+    curves: Runs,
+    png: Path,
+    title: str,
+    ylabel: str = "score per episode",
+    references: Mapping[str, float] | None = None,
+    smooth: int = 1,
+) -> bool:
+    """One panel, the names at the ends of the curves.  Returns whether there was anything to draw."""
+    return compare_panels({title: curves}, png, ylabel, references, smooth)
+
+
+def compare_panels(
+    panels: Mapping[str, Runs],
+    png: Path,
+    ylabel: str = "score per episode",
+    references: Mapping[str, float] | None = None,
+    smooth: int = 1,
+    title: str = "",
+) -> bool:
+    """One panel per task side by side; a label has the same colour in all of them."""
+    loaded = {
+        name: {label: found for label, paths in curves.items() if (found := load_all(paths))}
+        for name, curves in panels.items()
+    }
+    loaded = {name: curves for name, curves in loaded.items() if curves}
+    if not loaded or not importlib.util.find_spec("matplotlib"):
+        return False
+    from matplotlib.figure import Figure  # without pyplot: no global state, no display needed
+
+    labels = list(dict.fromkeys(label for curves in loaded.values() for label in curves))
+    looks = {label: _look(i) for i, label in enumerate(labels)}
+    single = len(loaded) == 1
+    figure = Figure(figsize=(9, 4.8) if single else (3.4 * len(loaded) + 2.0, 4.3), layout="constrained")
+    all_axes = figure.subplots(1, len(loaded), squeeze=False)[0]
+    for axes, (name, curves) in zip(all_axes, loaded.items(), strict=True):
+        ends = {label: _draw(axes, found, looks[label], smooth) for label, found in curves.items()}
+        for text, height in (references or {}).items():
+            _reference(axes, text, height)
+        _tidy(axes, name)
+        if single:
+            _label_ends(axes, ends, looks)
+    all_axes[0].set_ylabel(ylabel, color=_TEXT)
+    if not single:
+        figure.legend(
+            handles=_legend_lines(labels, looks),
+            loc="outside upper center",
+            ncols=min(len(labels), 4),
+            frameon=False,
+            labelcolor=_TEXT,
+        )
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", color=_TEXT, fontsize=12, fontweight="bold")
+    figure.supxlabel(caption(loaded, smooth), x=0.01, ha="left", color=_QUIET, fontsize=8.5)
+    png.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(png, dpi=130)
+    return True
+
+
+def caption(loaded: Mapping[str, Mapping[str, Sequence[Curve]]], smooth: int) -> str:
+    """What lines and bands are: a figure without it cannot be read."""
+    counts = sorted({len(found) for curves in loaded.values() for found in curves.values()})
+    seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    words = f"Line: mean of {seeds} seed{'s' if counts[-1] > 1 else ''}"
+    names = dict.fromkeys(interval_name(count) for count in counts if count > 1)
+    words += f"; band: {' or '.join(names)}" if names else ""
+    return words + (f"; running mean over {smooth} reports." if smooth > 1 else ".")
+
+
+def table(curves: Runs, digits: int = 2) -> str:
+    """A Markdown table, one row per label."""
+    rows: list[str] = []
+    intervals: dict[str, None] = {}
+    for label, paths in curves.items():
+        found = load_all(paths)
+        if not found:
+            rows.append(f"| {label} | - | - | - | - | - |")
+            continue
+        finals = np.array([curve.final for curve in found])
+        low, high = interval(finals)
+        spread = f" [{low:.{digits}f}, {high:.{digits}f}]" if len(found) > 1 else ""
+        if len(found) > 1:
+            intervals[interval_name(len(found))] = None
+        seeds = ", ".join(f"{final:.{digits}f}" for final in finals)
+        area = np.mean([curve.area for curve in found])
+        frames = min(int(curve.frames[-1]) for curve in found)
+        speed = np.mean([curve.frames_per_second for curve in found])
+        rows.append(
+            f"| {label} | {finals.mean():.{digits}f}{spread} | {seeds} | {area:.{digits}f} "
+            f"| {frames:,} | {speed:,.0f} |"
+        )
+    brackets = f" [{' or '.join(intervals)}]" if intervals else ""
+    header = f"| variant | final score{brackets} | each seed | mean height of the curve | frames | frames/s |"
+    note = f"Final score: mean of the reported scores over the last {FINAL_SHARE:.0%} of the frames."
+    return "\n".join([header, "|---|---|---|---|---|---|", *rows, "", note])
+
+
+def _look(index: int) -> dict[str, Any]:
+    return {
+        "color": _PALETTE[index % len(_PALETTE)],
+        "linestyle": _STYLES[index // len(_PALETTE) % len(_STYLES)],
+    }
+
+
+def _draw(axes: Any, curves: Sequence[Curve], look: dict[str, Any], smooth: int) -> tuple[float, float]:
+    """Draws mean and band; returns the line's end."""
+    b = band(curves, smooth)
+    if len(curves) > 1:
+        axes.fill_between(b.frames, b.low, b.high, color=look["color"], alpha=0.16, linewidth=0)
+    marker = "o" if b.frames[0] == b.frames[-1] else ""  # a line of one point would be invisible
+    axes.plot(b.frames, b.mean, linewidth=2, marker=marker, **look)
+    return float(b.frames[-1]), float(b.mean[-1])
+
+
+def _label_ends(axes: Any, ends: Mapping[str, tuple[float, float]], looks: Mapping[str, Any]) -> None:
+    """Each curve's name to the right of the axes, moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    wanted = {label: (height - low) / (high - low) for label, (_, height) in ends.items()}
+    for label, place in spread(wanted, _LABEL_HEIGHT).items():
+        frames, height = ends[label]
+        color = looks[label]["color"]
+        axes.annotate(
+            label,
+            xy=(frames, height),
+            xytext=(1.045, place),
+            textcoords=axes.transAxes,
+            va="center",
+            color=color,
+            fontsize=9.5,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.8, "alpha": 0.55, "shrinkB": 1},
+        )
+
+
+def spread(wanted: Mapping[str, float], gap: float) -> dict[str, float]:
+    """Places as near to the wanted ones as a distance of ``gap`` allows, in their order, within [0, 1]."""
+    order = sorted(wanted, key=lambda label: wanted[label])
+    places: list[list[float]] = []  # clusters of neighbours: [sum of wanted first places, size]
+    for label in order:
+        places.append([wanted[label], 1.0])
+        while len(places) > 1 and _first(places[-2], gap) + gap * places[-2][1] > _first(places[-1], gap):
+            total, size = places.pop()
+            places[-1] = [places[-1][0] + total, places[-1][1] + size]
+    found = [_first(cluster, gap) + gap * i for cluster in places for i in range(int(cluster[1]))]
+    return dict(zip(order, found, strict=True))
+
+
+def _first(cluster: Sequence[float], gap: float) -> float:
+    """Place of a cluster's lowest member, its middle at the mean of what its members want."""
+    total, size = cluster
+    return max(0.0, min(total / size - gap * (size - 1) / 2, 1.0 - gap * (size - 1)))
+
+
+def _legend_lines(labels: Sequence[str], looks: Mapping[str, Any]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], linewidth=2, label=label, **looks[label]) for label in labels]
+
+
+def _reference(axes: Any, text: str, height: float) -> None:
+    axes.axhline(height, color=_QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.annotate(
+        text,
+        xy=(0.01, height),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, 3),
+        textcoords="offset points",
+        color=_QUIET,
+        fontsize=8.5,
+    )
+
+
+def _tidy(axes: Any, title: str) -> None:
+    axes.set_title(title, loc="left", color=_TEXT, fontsize=12, fontweight="bold")
+    axes.set_xlabel("frames", color=_TEXT)
+    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.locator_params(axis="x", nbins=6)
+    axes.grid(True, color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.margins(x=0.01)
+    axes.set_xlim(left=0)
+    axes.tick_params(colors=_TEXT, length=0)
+    for side in ("top", "right", "left", "bottom"):
+        axes.spines[side].set_visible(False)
+
+
+def short(value: float) -> str:
+    """``2.5M`` for 2,500,000."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"

@@ -1,0 +1,125 @@
+"""The runner with commands that take no time, and once with the real thing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lbc.errors import UserError
+from lbc.studies import Study, Variant, execute, missing, plan
+
+WRITES = """
+import json, pathlib, sys
+seed, frames, out = sys.argv[1:]
+lines = [{"frames": f, "seconds": f / 100, "score_mean": f * int(seed)} for f in (int(frames) // 2, int(frames))]
+pathlib.Path(out, "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
+"""
+FAILS = "import sys; print('no such game'); sys.exit(3)"
+WAITS = "import sys, time, pathlib; pathlib.Path(sys.argv[3], 'pid').write_text(''); time.sleep(60)"
+
+
+def foreign(code: str, label: str = "writes") -> Variant:
+    return Variant(label, command=(sys.executable, "-c", code, "{seed}", "{frames}", "{out}"))
+
+
+def study(*variants: Variant) -> Study:
+    return Study("quick", "Does it run?", variants)
+
+
+def test_a_command_runs_once_per_seed_and_is_not_repeated(tmp_path: Path) -> None:
+    runs = plan(study(foreign(WRITES)), [1, 2], tmp_path, frames=100)
+    assert [run.path for run in runs] == [tmp_path / "quick" / "writes" / f"seed{k}" for k in (1, 2)]
+    said = io.StringIO()
+    assert execute(missing(runs), jobs=2, stream=said) == []
+    assert "writes seed 2: score 200.00" in said.getvalue()
+    assert json.loads((runs[1].path / "summary.json").read_text())["outcome"] == "finished"
+    assert missing(runs) == []
+
+
+def test_an_unfinished_run_is_removed_and_run_again(tmp_path: Path) -> None:
+    (run,) = runs = plan(study(foreign(WRITES)), [1], tmp_path, frames=100)
+    run.path.mkdir(parents=True)
+    (run.path / "summary.json").write_text('{"outcome": "interrupted"}')
+    (run.path / "left-over").touch()
+    assert missing(runs) == runs
+    assert execute(runs, stream=io.StringIO()) == []
+    assert run.finished()
+    assert not (run.path / "left-over").exists()
+
+
+def test_a_failure_is_told_and_stops_nobody_else(tmp_path: Path) -> None:
+    runs = plan(study(foreign(FAILS, "fails"), foreign(WRITES)), [1], tmp_path, frames=100)
+    failures = execute(runs, jobs=1, stream=io.StringIO())
+    assert failures == ["fails seed 1 failed with exit code 3: no such game"]
+    assert missing(runs) == [runs[0]]
+
+
+def test_a_finished_run_of_another_budget_is_neither_mixed_in_nor_lost(tmp_path: Path) -> None:
+    execute(plan(study(foreign(WRITES)), [1], tmp_path, frames=100), stream=io.StringIO())
+    runs = plan(study(foreign(WRITES)), [1], tmp_path, frames=200)
+    with pytest.raises(UserError, match="played 100 frames, not 200"):
+        missing(runs)
+    assert missing(runs, "keep") == []
+    assert missing(runs, "rerun") == runs
+    assert (runs[0].path / "metrics.jsonl").exists()
+
+
+def test_an_interrupt_ends_all_children(tmp_path: Path) -> None:
+    script = (
+        "import sys, io, pathlib; from lbc.studies import *\n"
+        f"v = [Variant(str(i), command=({sys.executable!r}, '-c', {WAITS!r}, '', '', '{{out}}')) for i in (1, 2)]\n"
+        "execute(plan(Study('s', '?', tuple(v)), [1], pathlib.Path(sys.argv[1]), 9), jobs=2)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.DEVNULL)
+    started = [tmp_path / "s" / label / "seed1" / "pid" for label in "12"]
+    deadline = time.monotonic() + 60
+    while not all(path.exists() for path in started) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    began = time.monotonic()
+    parent.send_signal(signal.SIGINT)
+    assert parent.wait(30) != 0
+    assert time.monotonic() - began < 15  # children that sleep for a minute were not waited for
+    assert str(tmp_path) not in _command_lines()
+
+
+def _command_lines() -> str:
+    if not os.path.isdir("/proc"):
+        pytest.skip("needs /proc")
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(entry.read_bytes().decode(errors="replace"))
+        except OSError:
+            continue
+    return "\n".join(lines)
+
+
+def test_a_preset_runs_as_the_command_line_would(tmp_path: Path) -> None:
+    variant = Variant("main", "catch+random-selection", ("actor.num_envs=8", "run.reports=5"))
+    (run,) = runs = plan(study(variant), [3], tmp_path, frames=1500)
+    assert execute(runs, stream=io.StringIO()) == []
+    assert run.finished()
+    assert (run.path / "config.toml").exists()
+    assert missing(runs) == []
+    changed = replace(run, variant=replace(variant, sets=(*variant.sets, "learner.clip_norm=7.0")))
+    with pytest.raises(UserError, match=r"learner.clip_norm was 50.0, and is 7.0 today"):
+        missing([changed])
+
+
+def test_what_cannot_run_is_said_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no preset"):
+        plan(study(foreign(WRITES), Variant("typo", "cach")), [1], tmp_path, frames=10)
+    with pytest.raises(UserError, match="give its budget"):
+        plan(study(foreign(WRITES)), [1], tmp_path)
+    with pytest.raises(UserError, match="no variant 'x'"):
+        study(foreign(WRITES)).only(["x"])
+    assert not list(tmp_path.iterdir())
