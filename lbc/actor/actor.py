@@ -126,7 +126,7 @@ class Actor:
         draw = torch.rand(len(mu), 1, generator=self._generator, device=self._device, dtype=self._dtype)
         cumulative = mu.cumsum(-1)
         below = cumulative <= draw * (1.0 - 1e-6) * cumulative[:, -1:]
-        return below.sum(-1).clamp(max=mu.shape[-1] - 1)  # the clamp is for NaN, which the learner reports
+        return below.sum(-1)  # NaN gives action 0; the learner then reports the NaN
 
     def _summarise(self, log_components: Tensor, log_mu: Tensor, psi: Tensor, acted: Tensor) -> Tensor:
         """Means over the environments that acted: entropy of mu, then each component's share: [1 + M]."""

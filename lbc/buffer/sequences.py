@@ -42,7 +42,8 @@ class SequenceBuffer:
         # `mature` generations of age on a sequence goes first, so that none falls out of the ring unused.
         slack = math.ceil(config.batch_size / (num_envs * config.replay)) + 1
         self._mature = math.ceil(config.reserve / num_envs) + slack
-        kept = self._mature + slack
+        # a batch holds a sequence once, so its last uses take up to `replay` batches
+        kept = self._mature + math.ceil(config.batch_size / num_envs) + 1
         before = math.ceil((config.burn_in + spec.frame_stack) / length)  # rows behind the oldest sequence
         self._kept = kept
         self._generations = kept + before + 1

@@ -58,3 +58,11 @@ class Config:
             all(i < size for i in self.behavior.components),
             f"behavior.components names a policy beyond the population of {size}; policies count from 0.",
         )
+        require(
+            self.behavior.entropy_control == "boltzmann" or self.behavior.on_policy_share == 0.0,
+            "behavior.on_policy_share needs entropy_control 'boltzmann': epsilon-greedy is never on-policy.",
+        )
+        require(
+            self.target.scale_free_unit == "advantage" or self.learner.popart,
+            "target.scale_free_unit 'value' needs learner.popart = true, which measures that unit.",
+        )

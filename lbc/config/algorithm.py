@@ -124,7 +124,8 @@ class TargetConfig:
 
     policy: str = "decoupled"  # printed | entropy_controlled | scale_free | decoupled
     kappa: float = 1.0  # inverse temperature of the target in reading 'printed': pi = softmax(kappa A)
-    scale_free_gain: float = 3.0  # reading 'scale_free': pi = softmax(gain A / std(A))
+    scale_free_gain: float = 3.0  # reading 'scale_free': pi = softmax(gain A / unit)
+    scale_free_unit: str = "advantage"  # running std of A over actions | value: PopArt's sigma
     clip_rho: float = 1.05
     clip_c: float = 1.05
     trace_lambda: float = 1.0  # multiplies c_t; 1 in the paper
@@ -134,6 +135,7 @@ class TargetConfig:
 
     def __post_init__(self) -> None:
         one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
+        one_of("target", "scale_free_unit", self.scale_free_unit, ("advantage", "value"))
         positive("target", "kappa", self.kappa)
         positive("target", "scale_free_gain", self.scale_free_gain)
         positive("target", "clip_rho", self.clip_rho)

@@ -122,19 +122,25 @@ class RandomController:
 class RuleController(RandomController):
     """Fixed rule: equal omega, tau of environment j spread evenly over the regions by its index."""
 
+    def __init__(self, space: BehaviorSpace, rng: np.random.Generator, num_envs: int) -> None:
+        super().__init__(space, rng)
+        self._last = max(1, num_envs - 1)
+
     def choose(self, index: int) -> Choice:
-        regions = np.array([index % count for count in self._space.regions])
+        regions = np.array([round(index / self._last * (count - 1)) for count in self._space.regions])
         psi = self._space.centre(regions)
         m = self._space.components
         psi[m:] = 1.0 / m
         return Choice(psi, regions)
 
 
-def build_controller(config: ControllerConfig, space: BehaviorSpace, rng: np.random.Generator) -> Controller:
+def build_controller(
+    config: ControllerConfig, space: BehaviorSpace, rng: np.random.Generator, num_envs: int
+) -> Controller:
     if config.kind == "random":
         return RandomController(space, rng)
     if config.kind == "rule":
-        return RuleController(space, rng)
+        return RuleController(space, rng, num_envs)
     single = config.kind == "ucb"
     bandits = BanditPopulation(
         space.regions,

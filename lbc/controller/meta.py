@@ -36,7 +36,8 @@ class MetaController:
         self._group = group
         self._on_policy_envs = on_policy_envs
         self.controllers = [
-            build_controller(config, space, child) for child in rng.spawn(math.ceil(num_envs / group))
+            build_controller(config, space, child, num_envs)
+            for child in rng.spawn(math.ceil(num_envs / group))
         ]
         self._choices: list[Choice | None] = [None] * num_envs
         self._histogram = [np.zeros(count, dtype=np.int64) for count in space.regions]
@@ -77,9 +78,9 @@ class MetaController:
         for k, dimension in enumerate(self._space.dimensions):
             entry: dict[str, Any] = {"name": dimension.name, "chosen": self._histogram[k].tolist()}
             if bandits:
-                counts = sum(b.counts[k].sum(0) for b in bandits)[: dimension.regions]
-                sums = sum(b.sums[k].sum(0) for b in bandits)[: dimension.regions]
-                squares = sum(b.squares[k].sum(0) for b in bandits)[: dimension.regions]
+                counts = sum(b.counts[k].mean(0) for b in bandits)[: dimension.regions]
+                sums = sum(b.sums[k].mean(0) for b in bandits)[: dimension.regions]
+                squares = sum(b.squares[k].mean(0) for b in bandits)[: dimension.regions]
                 entry["mean_return"] = _divide(sums, counts)
                 entry["signal_to_noise"] = _signal_to_noise(counts, sums, squares)
             dimensions.append(entry)

@@ -56,7 +56,7 @@ class Estimates:
     q_t: Tensor  # Q(s_t, a_t)
     v_target: Tensor
     q_target: Tensor
-    advantage: Tensor
+    advantage: Tensor  # scaled
     real: Tensor  # bool
     kept: Tensor  # bool: real, and inside the trust region
 
@@ -159,6 +159,7 @@ class Learner:
             value, value_q = _without_last(value), _without_last(value_q)
         v_target, advantage = vtrace(value, r_tp1, d_tp1, rho_t, c_t)
         q_target = retrace(q_t.detach(), value_q, r_tp1, d_tp1, c_t)
+        advantage = self._scaled(advantage, real)
         kept = real
         if target.kl_threshold > 0:
             kept = kept & (divergence(log_pi[:-1].detach(), log_mu) <= target.kl_threshold)
@@ -168,14 +169,18 @@ class Learner:
             out, log_pi, log_pi_t, log_mu_t, rho_t, q_t, v_target, q_target, advantage, real, kept
         )
 
+    def _scaled(self, advantage: Tensor, real: Tensor) -> Tensor:
+        """The advantage as the policy's loss uses it: in units of the values' spread, or standardised."""
+        advantage = advantage / self.network.scale.sigma
+        if not self._config.normalise_advantage:
+            return advantage
+        mean = masked_mean(advantage, real)
+        std = masked_mean((advantage - mean) ** 2, real).sqrt()
+        return (advantage - mean) / (std + 1e-8)
+
     def losses(self, e: Estimates, batch: Batch) -> Losses:
         config, action = self._config, batch.action[batch.burn_in : -1]
         sigma = self.network.scale.sigma  # 1 without PopArt: losses are in units of the value's own spread
-        advantage = e.advantage / sigma
-        if config.normalise_advantage:
-            mean = masked_mean(advantage, e.real)
-            std = masked_mean((advantage - mean) ** 2, e.real).sqrt()
-            advantage = (advantage - mean) / (std + 1e-8)
         zero = e.q_t.new_zeros(())
         auxiliary = zero
         if self.network.inverse is not None:
@@ -187,7 +192,7 @@ class Learner:
         return Losses(
             value=config.v_loss_scaling * squared_loss(e.v_target, e.outputs.value[:-1], e.real) / sigma**2,
             q=config.q_loss_scaling * squared_loss(e.q_target, e.q_t, e.real) / sigma**2,
-            policy=config.pi_loss_scaling * policy_loss(e.log_pi_t, e.rho_t * e.kept, advantage, e.real),
+            policy=config.pi_loss_scaling * policy_loss(e.log_pi_t, e.rho_t * e.kept, e.advantage, e.real),
             auxiliary=config.auxiliary_scaling * auxiliary,
             entropy=-config.entropy_scaling * entropy,
         )

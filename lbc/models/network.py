@@ -36,7 +36,7 @@ class PolicyNetwork(nn.Module):
 
     printed             Phi = kappa A      (kappa = 1 as printed)
     entropy_controlled  Phi = A            (the learner multiplies by the trajectory's tau)
-    scale_free          Phi = gain A / running std of A
+    scale_free          Phi = gain A / unit (running std of A, or of the values)
     decoupled           Phi = logits of their own head, beside the dueling Q
     """
 
@@ -93,7 +93,9 @@ class PolicyNetwork(nn.Module):
         if self.logits is not None:
             return self.logits(x)
         if self.target.policy == "scale_free":
-            return advantage * (self.target.scale_free_gain / self.advantage_scale)
+            by_value = self.target.scale_free_unit == "value"
+            unit = self.scale.sigma if by_value else self.advantage_scale
+            return advantage * (self.target.scale_free_gain / unit)
         return advantage * self.target.kappa if self.target.policy == "printed" else advantage
 
     def track_values(self, target: Tensor, real: Tensor) -> None:

@@ -72,6 +72,7 @@ def at_rest(backup: Tensor, correction: Tensor, tau: float | None = None, head: 
         return -torch.autograd.grad(loss, x)[0]
 
     x, residual = _settle(descent, x)
+    assert residual < 1e-6, f"still moving at {residual:.1e}"
     log_pi, log_mu = _policies(x[:, :actions], tau)
     value = x[:, actions]
     return Rest(
@@ -245,6 +246,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print("18-armed bandit, true gap 0.30: logit gap at rest, by the behavior that made the data\n")
     print(bandit_table(), flush=True)
+    print("\nothers played: share of mu on the 17 other arms; frozen: too rare to ever move the gap again")
     print("\nCatch, 16 steps, 11 columns, 3 actions: balls caught at rest, by pi / by softmax(54 A)\n")
     print(catch_table())
 

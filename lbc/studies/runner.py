@@ -40,7 +40,8 @@ _GRACE_SECONDS = 20.0  # for a run to write its last checkpoint and summary afte
 class Variant:
     """One curve of a study: a preset with changes, or any command that writes a metrics.jsonl.
 
-    ``command`` may use ``{seed}``, ``{frames}`` and ``{out}``; a command that exits with 0 has finished.
+    Arguments ``{seed}``, ``{frames}`` and ``{out}`` of ``command`` are filled in; it has finished when it
+    exits with 0.
     """
 
     label: str
@@ -92,8 +93,8 @@ class Run:
 
     def command(self) -> list[str]:
         if self.variant.command:
-            values = {"seed": self.seed, "frames": self.frames, "out": self.path}
-            return [part.format(**values) for part in self.variant.command]
+            values = {"{seed}": str(self.seed), "{frames}": str(self.frames), "{out}": str(self.path)}
+            return [values.get(part, part) for part in self.variant.command]
         sets = [part for text in (*ONE_CORE, *self.variant.sets) for part in ("--set", text)]
         budget = ["--seed", str(self.seed), "--frames", str(self.frames), "--out", str(self.path)]
         return [sys.executable, "-m", "lbc", "train", self.variant.preset, *budget, *sets]
@@ -225,7 +226,7 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)  # the session that was started with it
+            os.killpg(process.pid, number)  # the whole process group that began with it
 
 
 def _ended(run: Run, code: int) -> str:

@@ -243,8 +243,14 @@ def test_actions_follow_mu():
 
 
 @pytest.mark.parametrize("best", [0, 1, 2])
-def test_impossible_actions_are_never_played(best):
-    """Epsilon-greedy with epsilon 0: the others have log-probability minus infinity, and all goes on."""
+@pytest.mark.parametrize("draw", [None, 0.0, 1.0 - 2.0**-53])
+def test_impossible_actions_are_never_played(best, draw, monkeypatch):
+    """Epsilon-greedy with epsilon 0: the others have log-probability minus infinity, and all goes on.
+
+    Also at the ends of what a random number can be.
+    """
+    if draw is not None:
+        monkeypatch.setattr(torch, "rand", lambda *shape, dtype, **_: torch.full(shape, draw, dtype=dtype))
     mapping = build_mapping(BehaviorConfig(entropy_control="epsilon_greedy", tau_high=1.0), 3)
     environment = Scripted(num_envs=200, image=False)
     actor = play(environment, Steady([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]), mapping=mapping)

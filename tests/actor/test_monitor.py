@@ -23,13 +23,17 @@ def episode(monitor: ReturnMonitor, rewards: list[float], values: list[list[floa
 
 
 def test_exact_values_explain_everything_and_constants_nothing():
-    """Rewards (0, 4): discounted by 1/2 the returns are (2, 4); clipped and undiscounted (1, 1)."""
-    monitor = ReturnMonitor(POPULATION, envs=1)
-    episode(monitor, [0.0, 4.0], [[2.0, 4.0, 99.0], [0.0, 0.0, 99.0]])
-    episode(monitor, [0.0, -2.0], [[-1.0, -2.0, 99.0], [0.0, 0.0, 99.0]])
-    explained = monitor.explained_variance()
-    assert explained[0] == pytest.approx(1.0)
-    assert explained[1] == pytest.approx(0.0)
+    """Rewards (0, 4) and (0, -2).  Discounted by 1/2 the returns are (2, 4) and (-1, -2); clipped and
+    undiscounted (1, 1) and (-1, -1).  What is said about the final observation does not count."""
+    exact, constant = ReturnMonitor(POPULATION, envs=1), ReturnMonitor(POPULATION, envs=1)
+    for rewards, first, second in (
+        ([0.0, 4.0], [2.0, 4.0, 99.0], [1.0, 1.0, 99.0]),
+        ([0.0, -2.0], [-1.0, -2.0, 99.0], [-1.0, -1.0, 99.0]),
+    ):
+        episode(exact, rewards, [first, second])
+        episode(constant, rewards, [[0.5] * 3, [0.5] * 3])
+    assert exact.explained_variance() == [pytest.approx(1.0)] * 2
+    assert constant.explained_variance() == [pytest.approx(0.0)] * 2
 
 
 def test_partial_explanation_by_hand():

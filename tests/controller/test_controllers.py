@@ -14,7 +14,7 @@ SPACE = build_space(BehaviorConfig(), 3)
 
 
 def controller(**options):
-    return build_controller(ControllerConfig(**options), SPACE, np.random.default_rng(0))
+    return build_controller(ControllerConfig(**options), SPACE, np.random.default_rng(0), num_envs=20)
 
 
 def meta(num_envs=6, scope="shared", seed=0, space=SPACE, **options) -> MetaController:
@@ -146,7 +146,7 @@ def test_the_rule_gives_equal_weights_and_a_tau_of_its_own_to_each_environment()
 def test_the_rule_gives_equal_weights_on_any_grid():
     for options in ({"omega_grid": "simplex"}, {"distillation": "selection"}):
         space = build_space(BehaviorConfig(**options), 3)
-        member = build_controller(ControllerConfig(kind="rule"), space, np.random.default_rng(0))
+        member = build_controller(ControllerConfig(kind="rule"), space, np.random.default_rng(0), num_envs=20)
         for index in range(5):
             np.testing.assert_allclose(member.choose(index).psi[3:], 1 / 3)
 
@@ -232,17 +232,51 @@ def test_the_state_is_plain_arrays_that_survive_a_file(tmp_path):
 
 def test_diagnostics_count_choices_since_the_last_report():
     m = meta()
+    played = []
     for index in range(6):
-        m.start(index)
+        played.append(int(np.log1p(m.start(index)[0]) / 0.2))
         m.end(index, float(index % 2))
     report = m.diagnostics()
     assert [entry["name"] for entry in report["dimensions"]] == [d.name for d in SPACE.dimensions]
     for entry, count in zip(report["dimensions"], SPACE.regions, strict=True):
         assert sum(entry["chosen"]) == 6 and len(entry["chosen"]) == count
         assert len(entry["mean_return"]) == count
+    tau_1 = report["dimensions"][0]
+    assert tau_1["chosen"] == np.bincount(played, minlength=20).tolist()
+    for region, mean in enumerate(tau_1["mean_return"]):
+        scores = [float(index % 2) for index in range(6) if played[index] == region]
+        assert mean == (pytest.approx(np.mean(scores)) if scores else None)
+    assert 0.0 < report["votes_entropy"] <= np.log(20)
     assert report["bandit_age"] == 6.0
-    assert sum(m.diagnostics()["dimensions"][0]["chosen"]) == 0
+    again = m.diagnostics()
+    assert sum(again["dimensions"][0]["chosen"]) == 0 and again["votes_entropy"] is None
     assert meta(kind="random").diagnostics().keys() == {"dimensions"}
+
+
+def test_signal_to_noise_tells_a_difference_from_chance():
+    """Regions 0 and 1 of tau_1, 50 pulls each, noise of std 1: means 3 apart stand out, equal ones do not.
+
+    Std of the two means over the standard error of one: 1.5 / (1 / sqrt 50) = 10.6.
+    """
+    rng = np.random.default_rng(0)
+    signals = []
+    for gap in (0.0, 3.0):
+        m = meta(replacement_interval=10_000)
+        for n in range(100):
+            regions = np.zeros(6, dtype=int)
+            regions[0] = n % 2
+            m.controllers[0].bandits.update(regions, rng.normal(gap * regions[0], 1.0), np.ones(6))
+        signals.append(m.diagnostics()["dimensions"][0]["signal_to_noise"])
+    assert signals[0] < 3.0
+    assert signals[1] == pytest.approx(10.6, rel=0.2)
+
+
+def test_the_favourite_is_that_of_the_controller_with_most_experience():
+    m = meta(num_envs=2, scope="environment")
+    for owner, region, episodes in ((0, 3, 5), (1, 9, 30)):
+        for _ in range(episodes):
+            m.controllers[owner].bandits.update(np.full(6, region), 1.0, np.ones(6))
+    assert np.log1p(m.favourite()[0]) == pytest.approx(0.2 * 9 + 0.1)
 
 
 def test_scope_is_shared_where_a_bandit_would_see_too_little():

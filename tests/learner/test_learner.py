@@ -271,7 +271,7 @@ def test_normalised_advantages_have_mean_zero_and_std_one():
         e.real, (e.advantage - adv.mean()) / (adv.std(correction=0) + 1e-8), torch.zeros_like(e.advantage)
     )
     loss = -5.0 * (e.rho_t * expected * e.log_pi_t).sum() / e.real.sum()
-    torch.testing.assert_close(normalised.losses(e, data).policy, loss)
+    torch.testing.assert_close(normalised.losses(normalised.estimate(data), data).policy, loss)
     assert not torch.allclose(plain.losses(e, data).policy, loss)
 
 
@@ -349,3 +349,14 @@ def test_one_batch_can_be_learned_by_heart(value_head):
     data = on_policy(who, batch(ends=0.2))
     losses = [float(who.update(data, progress=0.0).value.detach()) for _ in range(150)]
     assert np.mean(losses[-10:]) < 0.1 * losses[0]
+
+
+def test_the_trust_region_judges_the_advantage_that_the_step_follows():
+    """Standardising can turn an advantage's sign; the region must look at the sign after it."""
+    net, data = network(target=TargetConfig(trust_ratio=0.01)), batch(ends=0.2)
+    e = learner(net, normalise_advantage=True).estimate(data)
+    ratio = (e.log_pi_t - e.log_mu_t).exp()
+    expected = e.real & torch.where(e.advantage > 0, ratio <= 1.01, ratio >= 0.99)
+    assert torch.equal(e.kept, expected)
+    raw = learner(net).estimate(data).advantage
+    assert (torch.sign(raw) != torch.sign(e.advantage))[e.real].any(), "the case must occur here"

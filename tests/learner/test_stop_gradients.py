@@ -49,6 +49,8 @@ def test_the_policy_loss_moves_what_the_policy_is_made_of():
 
 def test_auxiliary_tasks_move_the_torso_and_themselves():
     assert moved(learner(network()), "auxiliary") == {"torso", "inverse", "forward_model"}
+    assert moved(learner(network(auxiliary_forward=False)), "auxiliary") == {"torso", "inverse"}
+    assert moved(learner(network(auxiliary_inverse=False)), "auxiliary") == {"torso", "forward_model"}
 
 
 @pytest.mark.parametrize("policy", READINGS)

@@ -47,6 +47,16 @@ def test_another_seed_gives_another_run():
     assert not identical(play(), play(run={"seed": 2}))
 
 
+def test_another_seed_gives_other_weights_actions_and_behaviors_from_the_start():
+    weights, psis = [], []
+    for seed in (1, 2):
+        run = SerialRun(catch_config(run={"seed": seed}))
+        weights.append(run.experiment.learners[0].network.torso.last.weight.detach().clone())
+        psis.append(run.actor.step().row.psi)
+    assert not torch.equal(*weights)
+    assert not torch.equal(*psis)
+
+
 @pytest.mark.parametrize("policy", ["printed", "entropy_controlled", "scale_free"])
 def test_the_other_readings_and_the_other_head_run_as_well(policy):
     sections = {"target": {"policy": policy}, "model": {"value_head": "own"}}

@@ -73,6 +73,18 @@ def test_a_run_that_is_asked_to_stop_says_so(tmp_path):
     assert (tmp_path / "checkpoints" / "weights.safetensors").exists()
 
 
+def test_weights_are_kept_on_the_way(tmp_path):
+    path = tmp_path / "checkpoints" / "weights.safetensors"
+    seen = []
+
+    def stop() -> bool:
+        seen.append(path.exists())
+        return len(seen) == 4
+
+    train(catch_config(run={"checkpoint_seconds": 1e-9}), Notebook(), tmp_path, stop)
+    assert seen == [False, True, True, True]
+
+
 def test_a_failing_run_keeps_good_weights_and_the_batch_that_broke_it(tmp_path, monkeypatch):
     original = SerialRun._learn
 

@@ -20,7 +20,8 @@ from lbc.studies import Study, Variant, execute, missing, plan
 WRITES = """
 import json, pathlib, sys
 seed, frames, out = sys.argv[1:]
-lines = [{"frames": f, "seconds": f / 100, "score_mean": f * int(seed)} for f in (int(frames) // 2, int(frames))]
+half = int(frames) // 2
+lines = [{"frames": f, "seconds": f / 100, "score_mean": f * int(seed)} for f in (half, 2 * half)]
 pathlib.Path(out, "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 """
 FAILS = "import sys; print('no such game'); sys.exit(3)"
@@ -75,9 +76,10 @@ def test_a_finished_run_of_another_budget_is_neither_mixed_in_nor_lost(tmp_path:
 
 def test_an_interrupt_ends_all_children(tmp_path: Path) -> None:
     script = (
-        "import sys, io, pathlib; from lbc.studies import *\n"
-        f"v = [Variant(str(i), command=({sys.executable!r}, '-c', {WAITS!r}, '', '', '{{out}}')) for i in (1, 2)]\n"
-        "execute(plan(Study('s', '?', tuple(v)), [1], pathlib.Path(sys.argv[1]), 9), jobs=2)\n"
+        "import sys, pathlib; from lbc.studies import *\n"
+        f"command = (sys.executable, '-c', {WAITS!r}, '', '', '{{out}}')\n"
+        "variants = tuple(Variant(label, command=command) for label in '12')\n"
+        "execute(plan(Study('s', '?', variants), [1], pathlib.Path(sys.argv[1]), 9), jobs=2)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.DEVNULL)
     started = [tmp_path / "s" / label / "seed1" / "pid" for label in "12"]
