@@ -37,7 +37,7 @@ def network(
     **model_options,
 ) -> PolicyNetwork:
     torch.manual_seed(seed)
-    return PolicyNetwork(spec, replace(model, **model_options), target or TargetConfig()).double()
+    return PolicyNetwork(spec, replace(model, **model_options), target or TargetConfig("decoupled")).double()
 
 
 def learner(net: PolicyNetwork, discount: float = 0.9, shaping: str = "identity", **options) -> Learner:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from lbc.cards.shelf import Card, find
+from lbc.cards.shelf import Card, find, laid_over
 from lbc.cards.values import Tables, build, checked
 from lbc.config import Config
 from lbc.errors import UserError
@@ -40,7 +40,7 @@ def resolve(
         raise UserError(f"--minutes is {minutes:g}, but must be positive.")
     tables: Tables = {}
     for card in _stacked(preset):
-        _lay(tables, card.tables)
+        tables = laid_over(tables, card.tables)
     wishes = _parsed(overrides)
     options = {"env": env, "frames": frames, "minutes": minutes, "seed": seed}
     for option, value in options.items():
@@ -50,8 +50,7 @@ def resolve(
         if key in wishes.get(section, {}):
             raise UserError(f"--{option} and --set {section}.{key} contradict each other; give one of them.")
         wishes.setdefault(section, {})[key] = checked(section, key, value)
-    _lay(tables, _one_budget(wishes))
-    return build(tables)
+    return build(laid_over(tables, _one_budget(wishes)))
 
 
 def _stacked(preset: str) -> list[Card]:
@@ -94,8 +93,3 @@ def _one_budget(wishes: Tables) -> Tables:
     if "frames" in run:
         run["minutes"] = 0.0
     return wishes
-
-
-def _lay(tables: Tables, over: Tables) -> None:
-    for section, values in over.items():
-        tables.setdefault(section, {}).update(values)

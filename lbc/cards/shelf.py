@@ -11,12 +11,13 @@ from lbc.cards.values import Tables, checked_tables
 from lbc.errors import UserError, nearest
 
 _FOLDER = Path(__file__).parent
-_KINDS = ("preset", "overlay")
+_KINDS = ("preset", "overlay")  # those that a user names
+_BASE = "base"  # what presets share, named by their key `base`
 
 
 @dataclass(frozen=True)
 class Card:
-    """One card, checked: ``tables`` holds only the values that it changes."""
+    """One card, checked: ``tables`` holds only the values that it changes, its base's included."""
 
     name: str
     kind: str  # preset: stands alone | overlay: one change, laid over a preset
@@ -26,7 +27,7 @@ class Card:
 
 def available() -> list[Card]:
     """Every card of the package, presets first."""
-    cards = [_read(path) for path in sorted(_FOLDER.glob("*.toml"))]
+    cards = [card for path in sorted(_FOLDER.glob("*.toml")) if (card := _read(path)).kind != _BASE]
     return sorted(cards, key=lambda card: (_KINDS.index(card.kind), card.name))
 
 
@@ -53,8 +54,25 @@ def _read(path: Path) -> Card:
     text = path.read_text(encoding="utf-8")
     document: dict[str, Any] = parsed(text, f"The card '{path}'")
     kind = document.pop("kind", "preset")
-    if kind not in _KINDS:
+    base = document.pop("base", None)
+    if kind not in (*_KINDS, _BASE):
         raise UserError(f"The card '{path}' is of kind '{kind}', but must be one of {', '.join(_KINDS)}.")
     first = text.partition("\n")[0]
     description = first.lstrip("# ").strip() if first.startswith("#") else ""
-    return Card(path.stem, kind, description, checked_tables(document))
+    tables = checked_tables(document)
+    if base is not None:
+        tables = laid_over(_base(base, path).tables, tables)
+    return Card(path.stem, kind, description, tables)
+
+
+def _base(name: Any, path: Path) -> Card:
+    base = _FOLDER / f"{name}.toml"
+    if not base.is_file():
+        raise UserError(f"The card '{path}' is based on '{name}', which does not exist.")
+    return _read(base)
+
+
+def laid_over(below: Tables, over: Tables) -> Tables:
+    """Both cards' values; where both set one, `over` wins."""
+    sections = [*below, *(section for section in over if section not in below)]
+    return {section: below.get(section, {}) | over.get(section, {}) for section in sections}

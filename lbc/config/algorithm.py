@@ -122,9 +122,9 @@ class ControllerConfig:
 class TargetConfig:
     """Which policy pi_i a learner learns, and how far its traces reach."""
 
-    policy: str = "decoupled"  # printed | entropy_controlled | scale_free | decoupled
-    kappa: float = 1.0  # inverse temperature of the target in reading 'printed': pi = softmax(kappa A)
-    scale_free_gain: float = 3.0  # reading 'scale_free': pi = softmax(gain A / unit)
+    policy: str = "scale_free"  # printed | entropy_controlled | scale_free | decoupled
+    kappa: float = 1.0  # inverse temperature of the target policy: pi = softmax(kappa Phi)
+    scale_free_gain: float = 3.0  # reading 'scale_free': Phi = gain A / unit
     scale_free_unit: str = "advantage"  # running std of A over actions | value: PopArt's sigma
     clip_rho: float = 1.05
     clip_c: float = 1.05

@@ -17,7 +17,7 @@ class MetaController:
     """One controller per environment, per actor, or one for all (scope).
 
     A share of the environments may be kept near on-policy: environment j of these plays one policy
-    at tau = 1 and is not reported to any controller.
+    as its learner sees it (tau = kappa) and is not reported to any controller.
     """
 
     def __init__(
@@ -29,12 +29,14 @@ class MetaController:
         scope: str,
         envs_per_actor: int = 0,
         on_policy_envs: int = 0,
+        on_policy_tau: float = 1.0,
     ) -> None:
         group = {"environment": 1, "actor": envs_per_actor or num_envs, "shared": num_envs}[scope]
         self.scope = scope
         self._space = space
         self._group = group
         self._on_policy_envs = on_policy_envs
+        self._on_policy_tau = on_policy_tau
         self.controllers = [
             build_controller(config, space, child, num_envs)
             for child in rng.spawn(math.ceil(num_envs / group))
@@ -64,7 +66,7 @@ class MetaController:
 
     def _on_policy(self, index: int) -> Choice:
         m = self._space.components
-        psi = np.concatenate([np.ones(m), np.eye(m)[index % m]])
+        psi = np.concatenate([np.full(m, self._on_policy_tau), np.eye(m)[index % m]])
         return Choice(psi, np.full(len(self._space.dimensions), -1))
 
     def favourite(self) -> np.ndarray:

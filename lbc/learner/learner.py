@@ -136,8 +136,8 @@ class Learner:
     def log_target(self, phi: Tensor, psi: Tensor) -> Tensor:
         """log pi_i: [.., A], [.., 2M] -> [.., A]; only one reading looks at the behavior's tau."""
         if self._target.policy == "entropy_controlled":
-            phi = psi[..., self._component].unsqueeze(-1) * phi
-        return torch.log_softmax(phi, dim=-1)
+            return torch.log_softmax(psi[..., self._component].unsqueeze(-1) * phi, dim=-1)
+        return torch.log_softmax(self._target.kappa * phi, dim=-1)
 
     def estimate(self, batch: Batch) -> Estimates:
         cut, target = batch.burn_in, self._target

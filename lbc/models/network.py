@@ -23,7 +23,7 @@ SCALE_MEMORY = 0.99  # of the running std of the advantages, per update
 class Outputs:
     """What a network says about [T, B] observations."""
 
-    phi: Tensor  # [T, B, A] preferences: the target policy is softmax(phi)
+    phi: Tensor  # [T, B, A] preferences: the target policy is softmax(kappa phi)
     advantage: Tensor  # [T, B, A] A, not yet centred
     value: Tensor  # [T, B] V
     value_q: Tensor  # [T, B] the state value inside Q: V behind a stop-gradient, or its own
@@ -34,7 +34,7 @@ class Outputs:
 class PolicyNetwork(nn.Module):
     """The four readings of the target policy differ in Phi alone:
 
-    printed             Phi = kappa A      (kappa = 1 as printed)
+    printed             Phi = A            (the paper's)
     entropy_controlled  Phi = A            (the learner multiplies by the trajectory's tau)
     scale_free          Phi = gain A / unit (running std of A, or of the values)
     decoupled           Phi = logits of their own head, beside the dueling Q
@@ -96,7 +96,7 @@ class PolicyNetwork(nn.Module):
             by_value = self.target.scale_free_unit == "value"
             unit = self.scale.sigma if by_value else self.advantage_scale
             return advantage * (self.target.scale_free_gain / unit)
-        return advantage * self.target.kappa if self.target.policy == "printed" else advantage
+        return advantage
 
     def track_values(self, target: Tensor, real: Tensor) -> None:
         """PopArt: follows the value targets [T, B] without changing any value."""

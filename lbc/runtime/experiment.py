@@ -73,6 +73,7 @@ def assemble(config: Config) -> Experiment:
         controller_rng,
         choose_scope(config.controller.scope, num_envs, steps / STEPS_PER_EPISODE),
         on_policy_envs=round(config.behavior.on_policy_share * num_envs),
+        on_policy_tau=config.target.kappa,
     )
 
     def network() -> PolicyNetwork:

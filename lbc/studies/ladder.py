@@ -11,20 +11,18 @@ from lbc.studies.runner import Study, Variant
 
 # Each rung keeps the switches of all rungs before it.
 CLIMB: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("IMPALA", ()),
+    ("IMPALA, one use", ("buffer.replay=1",)),
+    ("replay 4: IMPALA", ("buffer.replay=4",)),
     ("shaped rewards", ('population.shapings=["sqrt"]',)),
-    ("replay 2", ("buffer.replay=2",)),
-    ("Retrace head", ("learner.q_loss_scaling=5.0",)),
+    ("Retrace head", ("learner.q_loss_scaling=0.5",)),
+    ("PopArt", ("learner.popart=true",)),
     (
-        "printed losses",  # weights, clips and auxiliary tasks of the paper's table, no entropy bonus
+        "auxiliary tasks",
         (
-            "learner.v_loss_scaling=1.0",
-            "learner.pi_loss_scaling=5.0",
-            "learner.entropy_scaling=0.0",
-            "target.clip_rho=1.05",
-            "target.clip_c=1.05",
             "model.auxiliary_forward=true",
             "model.auxiliary_inverse=true",
+            "target.clip_rho=1.05",
+            "target.clip_c=1.05",
         ),
     ),
     (

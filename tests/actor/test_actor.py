@@ -44,7 +44,7 @@ def networks(spec, lstm_units: int = 6) -> list[PolicyNetwork]:
     torch.manual_seed(0)
     torso = "minatar" if len(spec.frame_shape) == 3 else "mlp"
     model = ModelConfig(torso=torso, torso_units=8, lstm_units=lstm_units, head_units=5)
-    nets = [PolicyNetwork(spec, model, TargetConfig()).double() for _ in range(3)]
+    nets = [PolicyNetwork(spec, model, TargetConfig("decoupled")).double() for _ in range(3)]
     for net in nets:
         torch.nn.init.normal_(net.logits[-1].weight)  # policies that say something
     return nets

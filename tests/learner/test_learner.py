@@ -186,7 +186,7 @@ def test_the_entropy_controlled_target_follows_the_tau_of_its_component():
 
 
 def test_lambda_zero_cuts_both_traces():
-    net = network(target=TargetConfig(trace_lambda=0.0))
+    net = network(target=TargetConfig("decoupled", trace_lambda=0.0))
     who = learner(net)
     data = on_policy(who, batch(ends=0.2))
     e = who.estimate(data)
@@ -197,7 +197,7 @@ def test_lambda_zero_cuts_both_traces():
 
 
 def test_without_bootstrap_the_last_value_is_zero():
-    net = network(target=TargetConfig(bootstrap=False))
+    net = network(target=TargetConfig("decoupled", bootstrap=False))
     constant_value(net, 7.0)
     who = learner(net)
     data = on_policy(who, batch())
@@ -208,7 +208,7 @@ def test_without_bootstrap_the_last_value_is_zero():
 
 
 def test_transitions_far_from_the_behavior_give_no_policy_gradient():
-    net = network(target=TargetConfig(kl_threshold=0.5))
+    net = network(target=TargetConfig("decoupled", kl_threshold=0.5))
     who = learner(net)
     data = on_policy(who, batch())
     far = torch.tensor([0.98, 0.01, 0.01], dtype=torch.float64).log()  # KL(uniform, far) = 2.6 nats
@@ -235,7 +235,7 @@ def test_a_step_may_not_take_pi_further_from_mu():
 
 def test_transitions_outside_the_trust_region_give_no_policy_gradient():
     """pi uniform over 3; mu(a) = 0.2 in one row makes the ratio 5/3, and its advantage is positive."""
-    net = network(target=TargetConfig(trust_ratio=0.2))
+    net = network(target=TargetConfig("decoupled", trust_ratio=0.2))
     constant_value(net, 0.0)
     nn.init.zeros_(net.logits[-1].weight)
     who = learner(net, discount=0.0)
@@ -344,7 +344,7 @@ def test_the_scale_free_reading_tracks_its_scale_with_every_update():
 @pytest.mark.parametrize("value_head", ["tied", "own"])
 def test_one_batch_can_be_learned_by_heart(value_head):
     """150 updates on one fixed batch, traces cut: the value loss falls to a tenth and less."""
-    net = network(target=TargetConfig(trace_lambda=0.0), value_head=value_head)
+    net = network(target=TargetConfig("decoupled", trace_lambda=0.0), value_head=value_head)
     who = learner(net, learning_rate=5e-3, discount=0.5)
     data = on_policy(who, batch(ends=0.2))
     losses = [float(who.update(data, progress=0.0).value.detach()) for _ in range(150)]
@@ -353,10 +353,16 @@ def test_one_batch_can_be_learned_by_heart(value_head):
 
 def test_the_trust_region_judges_the_advantage_that_the_step_follows():
     """Standardising can turn an advantage's sign; the region must look at the sign after it."""
-    net, data = network(target=TargetConfig(trust_ratio=0.01)), batch(ends=0.2)
+    net, data = network(target=TargetConfig("decoupled", trust_ratio=0.01)), batch(ends=0.2)
     e = learner(net, normalise_advantage=True).estimate(data)
     ratio = (e.log_pi_t - e.log_mu_t).exp()
     expected = e.real & torch.where(e.advantage > 0, ratio <= 1.01, ratio >= 0.99)
     assert torch.equal(e.kept, expected)
     raw = learner(net).estimate(data).advantage
     assert (torch.sign(raw) != torch.sign(e.advantage))[e.real].any(), "the case must occur here"
+
+
+def test_kappa_is_the_inverse_temperature_of_the_target():
+    net = network(target=TargetConfig("printed", kappa=10.0))
+    phi, psi = torch.randn(4, 3, dtype=torch.float64), torch.ones(4, 2, dtype=torch.float64)
+    torch.testing.assert_close(learner(net).log_target(phi, psi), torch.log_softmax(10.0 * phi, -1))

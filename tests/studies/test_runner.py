@@ -113,7 +113,7 @@ def test_a_preset_runs_as_the_command_line_would(tmp_path: Path) -> None:
     assert (run.path / "config.toml").exists()
     assert missing(runs) == []
     changed = replace(run, variant=replace(variant, sets=(*variant.sets, "learner.clip_norm=7.0")))
-    with pytest.raises(UserError, match=r"learner.clip_norm was 50.0, and is 7.0 today"):
+    with pytest.raises(UserError, match=r"learner.clip_norm was 0.5, and is 7.0 today"):
         missing([changed])
 
 
