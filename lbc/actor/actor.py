@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lbc.behavior.distillation import mixture, responsibility
+from lbc.behavior.distillation import responsibility
 from lbc.behavior.mapping import BehaviorMapping
 from lbc.behavior.population import PolicyHyperParameters
 from lbc.interfaces import VectorEnvironment
@@ -101,7 +101,7 @@ class Actor:
         before = self._state
         phi, value = self._infer(first, reward)
         log_components = self._mapping.log_components(phi, psi)
-        log_mu = mixture(log_components, self._mapping.omega(psi))
+        log_mu = self._mapping.distil(log_components, self._mapping.omega(psi))
         self._action = action = self._sample(log_mu)
         said = self._summarise(log_components, log_mu, psi, acted)
         packed = torch.cat([action.to(self._dtype), said, value[:, : self._watched].flatten()]).cpu().numpy()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
+
+Distillation = Callable[[Tensor, Tensor], Tensor]
 
 
 def mixture(log_pi: Tensor, omega: Tensor) -> Tensor:
@@ -22,3 +26,7 @@ def responsibility(log_pi: Tensor, omega: Tensor, log_mu: Tensor) -> Tensor:
     log_pi: [M, ...] of the action taken;  omega: [..., M];  log_mu: [...];  returns [M, ...].
     """
     return omega.movedim(-1, 0) * torch.exp(log_pi - log_mu)
+
+
+# Selection is a mixture whose omega is one-hot: the space Psi sees to that.
+DISTILLATIONS: dict[str, Distillation] = {"mixture": mixture, "selection": mixture}

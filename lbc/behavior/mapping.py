@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from lbc.behavior.distillation import mixture
+from lbc.behavior.distillation import DISTILLATIONS, Distillation
 from lbc.behavior.entropy_control import ENTROPY_CONTROLS, EntropyControl
 from lbc.config import BehaviorConfig
 
@@ -20,7 +20,8 @@ class BehaviorMapping:
     """
 
     components: tuple[int, ...]  # [M] policy behind each component
-    control: EntropyControl
+    control: EntropyControl  # f_tau
+    distil: Distillation  # g_omega
 
     def log_components(self, phi: Tensor, psi: Tensor) -> Tensor:
         """phi: [N, ..., A];  psi: [..., 2M];  returns log f_{tau_m}(Phi_m): [M, ..., A]."""
@@ -29,7 +30,7 @@ class BehaviorMapping:
 
     def log_mu(self, phi: Tensor, psi: Tensor) -> Tensor:
         """phi: [N, ..., A];  psi: [..., 2M];  returns log mu: [..., A]."""
-        return mixture(self.log_components(phi, psi), self.omega(psi))
+        return self.distil(self.log_components(phi, psi), self.omega(psi))
 
     def omega(self, psi: Tensor) -> Tensor:
         return psi[..., len(self.components) :]
@@ -37,4 +38,6 @@ class BehaviorMapping:
 
 def build_mapping(config: BehaviorConfig, num_policies: int) -> BehaviorMapping:
     components = config.components or tuple(range(num_policies))
-    return BehaviorMapping(components, ENTROPY_CONTROLS[config.entropy_control])
+    return BehaviorMapping(
+        components, ENTROPY_CONTROLS[config.entropy_control], DISTILLATIONS[config.distillation]
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -113,6 +115,8 @@ def _factory(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
     module_name, _, factory_name = config.id.partition(":")
     if not all(part.isidentifier() for part in [*module_name.split("."), factory_name]):
         raise UserError(f"environment {config.id} must be written module:factory, as in my_games:make_maze")
+    if "" not in sys.path and os.getcwd() not in sys.path:  # a console script does not look there by itself
+        sys.path.insert(0, os.getcwd())
     try:
         factory = getattr(importlib.import_module(module_name), factory_name)
     except ImportError as error:

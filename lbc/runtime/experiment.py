@@ -129,7 +129,10 @@ def category(config: Config, space: BehaviorSpace) -> str:
     mappings = int(np.prod([float(r) for r in space.regions]))
     if config.controller.kind == "rule":
         mappings = min(max(space.regions), config.actor.num_envs)
-    return f"LBC-H^2_{config.population.size}-Psi^{2 * space.components}_{mappings}"
+    if config.behavior.on_policy_share == 1.0:
+        mappings = space.components
+    size = 2 * space.components if space.components > 1 else 1  # one component has no weight to choose
+    return f"LBC-H^2_{config.population.size}-Psi^{size}_{mappings}"
 
 
 def updates_planned(config: Config, frames_per_step: int) -> int:
