@@ -74,6 +74,7 @@ class Row:
     terminated: Tensor  # [E] bool, arrived with the frame
     action: Tensor  # [E] int64, chosen now
     log_mu: Tensor  # [E, A] the behavior's log-probabilities now
+    log_pi: Tensor  # [E, N] every target policy's log-probability of the action, now
     psi: Tensor  # [E, 2M] behind log_mu
 
 
@@ -88,6 +89,7 @@ class Batch:
     action: Tensor  # [L, S] int64
     previous_action: Tensor  # [L, S] int64
     log_mu: Tensor  # [L, S, A]
+    log_pi: Tensor  # [L, S, N] of the action taken, when it was taken
     psi: Tensor  # [L, S, 2M]
     state: Tensor  # [N, 2, S, units] of every policy, before the first row
     burn_in: int

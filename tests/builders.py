@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from lbc.behavior import PolicyHyperParameters
+from lbc.behavior import PolicyHyperParameters, TargetPolicy, build_mapping, build_target
 from lbc.config import (
     ActorConfig,
     BehaviorConfig,
@@ -40,11 +40,15 @@ def network(
     return PolicyNetwork(spec, replace(model, **model_options), target or TargetConfig("decoupled")).double()
 
 
+def target_of(net: PolicyNetwork) -> TargetPolicy:
+    return build_target(net.target, build_mapping(BehaviorConfig(), 1), 1)
+
+
 def learner(net: PolicyNetwork, discount: float = 0.9, shaping: str = "identity", **options) -> Learner:
     """A learner of policy 0 that trains at full rate from the first update."""
     defaults = {"warmup_steps": 0, "learning_rate_schedule": "constant", "weight_decay": 0.0}
     config = LearnerConfig(**(defaults | options))
-    return Learner(PolicyHyperParameters(0, discount, shaping), net, config, net.target, component=0)
+    return Learner(PolicyHyperParameters(0, discount, shaping), net, config, net.target, target_of(net))
 
 
 def batch(
@@ -70,6 +74,7 @@ def batch(
         action=torch.from_numpy(rng.integers(0, 3, (rows, sequences))),
         previous_action=torch.from_numpy(rng.integers(0, 3, (rows, sequences))),
         log_mu=log_mu,
+        log_pi=torch.from_numpy(np.log(rng.uniform(0.1, 0.9, size=(rows, sequences, 1)))),
         psi=torch.ones(rows, sequences, 2, dtype=torch.float64),
         state=torch.from_numpy(rng.normal(size=(1, 2, sequences, units))),
         burn_in=burn_in,

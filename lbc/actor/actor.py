@@ -12,6 +12,7 @@ from torch import Tensor
 from lbc.behavior.distillation import responsibility
 from lbc.behavior.mapping import BehaviorMapping
 from lbc.behavior.population import PolicyHyperParameters
+from lbc.behavior.target import TargetPolicy
 from lbc.interfaces import VectorEnvironment
 from lbc.models.heads import taken
 from lbc.models.network import PolicyNetwork
@@ -62,6 +63,7 @@ class Actor:
         networks: list[PolicyNetwork],  # the actor's own copies
         population: tuple[PolicyHyperParameters, ...],
         mapping: BehaviorMapping,
+        target: TargetPolicy,
         controller: PsiSource,
         seed: int,
         device: torch.device,
@@ -72,6 +74,7 @@ class Actor:
         self.networks = networks
         self._population = population
         self._mapping = mapping
+        self._target = target
         self._controller = controller
         self._device = device
         self._dtype = dtype
@@ -109,13 +112,18 @@ class Actor:
         self.environment.send(packed[:count].astype(np.int64))  # the step's only wait for the device
         return ActorStep(
             seen,
-            Row(frame, first, reward, terminated, action, log_mu, psi),
+            Row(frame, first, reward, terminated, action, log_mu, self._log_pi(phi, psi), psi),
             before,
             value=packed[count + 1 + m :].reshape(len(value), -1),
             entropy=float(packed[count]),
             responsibility=packed[count + 1 : count + 1 + m],
             ended=ended,
         )
+
+    def _log_pi(self, phi: Tensor, psi: Tensor) -> Tensor:
+        """What every target policy thinks of the action now, for the learner's trust region: [E, N]."""
+        each = [self._target.log_pi(i, x, psi) for i, x in enumerate(phi)]
+        return torch.stack([taken(x, self._action) for x in each], dim=-1)
 
     def _sample(self, log_mu: Tensor) -> Tensor:
         """Actions by inversion of the distribution function: [E, A] -> [E].

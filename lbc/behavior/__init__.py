@@ -5,6 +5,7 @@ from lbc.behavior.entropy_control import ENTROPY_CONTROLS, boltzmann, epsilon_gr
 from lbc.behavior.mapping import BehaviorMapping, build_mapping
 from lbc.behavior.population import SHAPINGS, PolicyHyperParameters, build_population
 from lbc.behavior.space import BehaviorSpace, Dimension, build_space, normalise
+from lbc.behavior.target import TargetPolicy, build_target
 
 __all__ = [
     "ENTROPY_CONTROLS",
@@ -13,10 +14,12 @@ __all__ = [
     "BehaviorSpace",
     "Dimension",
     "PolicyHyperParameters",
+    "TargetPolicy",
     "boltzmann",
     "build_mapping",
     "build_population",
     "build_space",
+    "build_target",
     "epsilon_greedy",
     "mixture",
     "normalise",

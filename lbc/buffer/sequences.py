@@ -62,6 +62,7 @@ class SequenceBuffer:
         self._terminated = zeros(kind=torch.bool)
         self._action = zeros(kind=torch.int64)
         self._log_mu = zeros(spec.num_actions)
+        self._log_pi = zeros(state_shape[0])
         self._psi = zeros(psi_size)
         self._since_first = zeros(kind=torch.int64)  # rows since the episode began, for stacking
         policies, units = state_shape
@@ -73,7 +74,7 @@ class SequenceBuffer:
     def bytes_per_step(self) -> int:
         """Stored bytes for one step of one environment, recurrent states included."""
         rows = (self._frame, self._first, self._reward, self._terminated, self._action, self._log_mu)
-        total = sum(x.nbytes for x in (*rows, self._psi, self._since_first, self._state))
+        total = sum(x.nbytes for x in (*rows, self._log_pi, self._psi, self._since_first, self._state))
         return total // (self._rows * self._frame.shape[1])
 
     def append(self, row: Row, state: Tensor) -> None:
@@ -88,6 +89,7 @@ class SequenceBuffer:
         self._terminated[at] = row.terminated
         self._action[at] = row.action
         self._log_mu[at] = row.log_mu
+        self._log_pi[at] = row.log_pi
         self._psi[at] = row.psi
         previous = self._since_first[(t - 1) % self._rows]
         self._since_first[at] = torch.where(row.first, 0, previous + 1)
@@ -148,6 +150,7 @@ class SequenceBuffer:
             action=self._action[at, env],
             previous_action=self._action[(at - 1) % self._rows, env],
             log_mu=self._log_mu[at, env],
+            log_pi=self._log_pi[at, env],
             psi=self._psi[at, env],
             state=state,
             burn_in=config.burn_in,

@@ -62,7 +62,3 @@ class Config:
             self.behavior.entropy_control == "boltzmann" or self.behavior.on_policy_share == 0.0,
             "behavior.on_policy_share needs entropy_control 'boltzmann': epsilon-greedy is never on-policy.",
         )
-        require(
-            self.target.scale_free_unit == "advantage" or self.learner.popart,
-            "target.scale_free_unit 'value' needs learner.popart = true, which measures that unit.",
-        )

@@ -124,18 +124,19 @@ class TargetConfig:
 
     policy: str = "scale_free"  # printed | entropy_controlled | scale_free | decoupled
     kappa: float = 1.0  # inverse temperature of the target policy: pi = softmax(kappa Phi)
-    scale_free_gain: float = 3.0  # reading 'scale_free': Phi = gain A / unit
-    scale_free_unit: str = "advantage"  # running std of A over actions | value: PopArt's sigma
+    scale_free_gain: float = 3.0  # reading 'scale_free': Phi = gain A / (running std of A over actions)
+    scale_free_floor: float = 0.2  # of that std, in units of PopArt's sigma: noise must not be magnified
     clip_rho: float = 1.05
     clip_c: float = 1.05
     trace_lambda: float = 1.0  # multiplies c_t; 1 in the paper
     bootstrap: bool = True  # value of the observation behind the last step of a sequence
     kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this (LASER); 0: keep all
-    trust_ratio: float = 0.0  # drop those that would move pi/mu further beyond 1 +- this (PPO); 0: keep all
+    trust_ratio: float = 0.0  # drop those that would move a ratio beyond 1 +- this (PPO); 0: keep all
+    trust_centre: str = "behavior"  # that ratio: pi/mu (behavior), or pi/pi when the data was made (policy)
 
     def __post_init__(self) -> None:
         one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
-        one_of("target", "scale_free_unit", self.scale_free_unit, ("advantage", "value"))
+        at_least("target", "scale_free_floor", self.scale_free_floor, 0.0)
         positive("target", "kappa", self.kappa)
         positive("target", "scale_free_gain", self.scale_free_gain)
         positive("target", "clip_rho", self.clip_rho)
@@ -143,6 +144,7 @@ class TargetConfig:
         within("target", "trace_lambda", self.trace_lambda, 0.0, 1.0)
         at_least("target", "kl_threshold", self.kl_threshold, 0.0)
         at_least("target", "trust_ratio", self.trust_ratio, 0.0)
+        one_of("target", "trust_centre", self.trust_centre, ("behavior", "policy"))
 
 
 @dataclass(frozen=True)

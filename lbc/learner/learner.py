@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lbc.behavior.population import PolicyHyperParameters
+from lbc.behavior.target import TargetPolicy
 from lbc.config import LearnerConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner.schedule import SCHEDULES
@@ -73,14 +74,14 @@ class Learner:
         network: PolicyNetwork,
         config: LearnerConfig,
         target: TargetConfig,
-        component: int,  # whose tau reading 'entropy_controlled' follows
+        policy_of: TargetPolicy,
     ) -> None:
         self.policy = policy
         self.network = network
         self.updates = 0
         self._config = config
         self._target = target
-        self._component = component
+        self._policy_of = policy_of
         self._optimizer = torch.optim.AdamW(
             network.parameters(),
             lr=config.learning_rate,
@@ -133,17 +134,11 @@ class Learner:
                 state = self.network(*(x[:cut] for x in rows), state).state
         return self.network(*(x[cut:] for x in rows), state)
 
-    def log_target(self, phi: Tensor, psi: Tensor) -> Tensor:
-        """log pi_i: [.., A], [.., 2M] -> [.., A]; only one reading looks at the behavior's tau."""
-        if self._target.policy == "entropy_controlled":
-            return torch.log_softmax(psi[..., self._component].unsqueeze(-1) * phi, dim=-1)
-        return torch.log_softmax(self._target.kappa * phi, dim=-1)
-
     def estimate(self, batch: Batch) -> Estimates:
         cut, target = batch.burn_in, self._target
         out = self.unroll(batch)
         action = batch.action[cut:-1]
-        log_pi = self.log_target(out.phi, batch.psi[cut:])
+        log_pi = self._policy_of.log_pi(self.policy.index, out.phi, batch.psi[cut:])
         log_mu = batch.log_mu[cut:-1]
         log_pi_t, log_mu_t = taken(log_pi[:-1], action), taken(log_mu, action)
         real = ~batch.first[cut + 1 :]
@@ -164,7 +159,9 @@ class Learner:
         if target.kl_threshold > 0:
             kept = kept & (divergence(log_pi[:-1].detach(), log_mu) <= target.kl_threshold)
         if target.trust_ratio > 0:
-            kept = kept & inside_trust_region(log_pi_t - log_mu_t, advantage, target.trust_ratio)
+            own = target.trust_centre == "policy"
+            centre = batch.log_pi[cut:-1, :, self.policy.index] if own else log_mu_t
+            kept = kept & inside_trust_region(log_pi_t - centre, advantage, target.trust_ratio)
         return Estimates(
             out, log_pi, log_pi_t, log_mu_t, rho_t, q_t, v_target, q_target, advantage, real, kept
         )
@@ -205,10 +202,11 @@ def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
 
 
 def inside_trust_region(log_ratio: Tensor, advantage: Tensor, width: float) -> Tensor:
-    """Where a step along the advantage does not take pi/mu further away from 1 than `width`: bool.
+    """Where a step along the advantage does not take the ratio further from 1 than `width`: bool (PPO).
 
-    With clipped ratios a wrong baseline moves pi along mu's own choices, whatever they were worth; far
-    from mu that feeds on itself until pi is deterministic.  Data of mu may only move pi near mu.
+    Around mu the region pulls all policies towards the mixture, so that each learns well from the others'
+    data, but also sharpens or flattens them as the taus happen to be; around the policy's own old opinion
+    it does neither (docs/target-policy.md).
     """
     ratio = log_ratio.detach().exp()
     return torch.where(advantage > 0, ratio <= 1.0 + width, ratio >= 1.0 - width)

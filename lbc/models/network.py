@@ -36,7 +36,7 @@ class PolicyNetwork(nn.Module):
 
     printed             Phi = A            (the paper's)
     entropy_controlled  Phi = A            (the learner multiplies by the trajectory's tau)
-    scale_free          Phi = gain A / unit (running std of A, or of the values)
+    scale_free          Phi = gain A / running std of A
     decoupled           Phi = logits of their own head, beside the dueling Q
     """
 
@@ -93,9 +93,8 @@ class PolicyNetwork(nn.Module):
         if self.logits is not None:
             return self.logits(x)
         if self.target.policy == "scale_free":
-            by_value = self.target.scale_free_unit == "value"
-            unit = self.scale.sigma if by_value else self.advantage_scale
-            return advantage * (self.target.scale_free_gain / unit)
+            floor = self.target.scale_free_floor * self.scale.sigma
+            return advantage * (self.target.scale_free_gain / torch.maximum(self.advantage_scale, floor))
         return advantage
 
     def track_values(self, target: Tensor, real: Tensor) -> None:

@@ -11,9 +11,11 @@ from lbc.behavior import (
     BehaviorMapping,
     BehaviorSpace,
     PolicyHyperParameters,
+    TargetPolicy,
     build_mapping,
     build_population,
     build_space,
+    build_target,
 )
 from lbc.buffer import SequenceBuffer
 from lbc.config import Config
@@ -41,6 +43,7 @@ class Experiment:
     environment: VectorEnvironment
     population: tuple[PolicyHyperParameters, ...]
     mapping: BehaviorMapping
+    target: TargetPolicy
     space: BehaviorSpace
     controller: MetaController
     buffer: SequenceBuffer
@@ -64,6 +67,7 @@ def assemble(config: Config) -> Experiment:
     spec, num_envs = environment.spec, environment.num_envs
     population = build_population(config.population)
     mapping = build_mapping(config.behavior, len(population))
+    target = build_target(config.target, mapping, len(population))
     space = build_space(config.behavior, len(population))
     steps = config.run.frames / spec.frames_per_step
     controller = MetaController(
@@ -81,7 +85,7 @@ def assemble(config: Config) -> Experiment:
 
     learners, server = [], ParameterServer()
     for policy in population:
-        learner = Learner(policy, network(), config.learner, config.target, _component(mapping, policy))
+        learner = Learner(policy, network(), config.learner, config.target, target)
         server.push(policy.index, learner.network, version=0)
         learners.append(learner)
     buffer = SequenceBuffer(
@@ -102,6 +106,7 @@ def assemble(config: Config) -> Experiment:
         environment,
         population,
         mapping,
+        target,
         space,
         controller,
         buffer,
@@ -139,8 +144,3 @@ def updates_planned(config: Config, frames_per_step: int) -> int:
     """Updates of one learner over the frame budget."""
     steps = config.run.frames / frames_per_step
     return int(steps * config.buffer.replay / (config.buffer.batch_size * config.buffer.sequence_length))
-
-
-def _component(mapping: BehaviorMapping, policy: PolicyHyperParameters) -> int:
-    """The first component that plays this policy."""
-    return mapping.components.index(policy.index) if policy.index in mapping.components else 0

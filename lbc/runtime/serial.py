@@ -36,6 +36,7 @@ class SerialRun:
             e.actor_networks,
             e.population,
             e.mapping,
+            e.target,
             e.controller,
             config.run.seed,
             e.device,

@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 
 from lbc.actor import Actor
-from lbc.behavior import build_mapping, build_population
+from lbc.behavior import TargetPolicy, build_mapping, build_population
 from lbc.buffer import SequenceBuffer
 from lbc.config import BehaviorConfig, BufferConfig, ModelConfig, PopulationConfig, TargetConfig
 from lbc.errors import TrainingError
@@ -56,6 +56,7 @@ def play(environment: Scripted, controller=None, seed: int = 0, watched: int = 0
         networks(environment.spec),
         POPULATION,
         mapping,
+        TargetPolicy(1.0, None),
         controller or Notebook(),
         seed,
         torch.device("cpu"),
@@ -284,3 +285,18 @@ def test_a_behavior_that_is_not_a_number_ends_the_run():
             run.step()
     for learner in run.experiment.learners:
         assert all(bool(torch.isfinite(p).all()) for p in learner.network.parameters())
+
+
+def test_what_every_target_policy_thought_of_the_action_is_stored():
+    """softmax(Phi_i) of the action, recomputed from weights and states, whatever mu was."""
+    actor = play(Scripted(num_envs=3))
+    for _ in range(5):
+        before = [x.clone() for x in actor._state]
+        previous = actor._action.clone()
+        step = actor.step()
+        for i, (net, policy) in enumerate(zip(actor.networks, POPULATION, strict=True)):
+            rows = (actor._stack, step.row.first, previous)
+            with torch.no_grad():
+                out = net(*(x[None] for x in rows), policy.shape(step.row.reward)[None], before[i])
+            expected = taken(torch.log_softmax(out.phi[0], -1), step.row.action)
+            torch.testing.assert_close(step.row.log_pi[:, i], expected)

@@ -61,6 +61,7 @@ class Diary:
             terminated=torch.from_numpy(terminated),
             action=torch.from_numpy(rng.integers(0, ACTIONS, e)),
             log_mu=torch.from_numpy(rng.normal(size=(e, ACTIONS))).float(),
+            log_pi=torch.from_numpy(rng.normal(size=(e, POLICIES))).float(),
             psi=torch.from_numpy(rng.normal(size=(e, PSI))).float(),
         )
         state = torch.from_numpy(rng.normal(size=(POLICIES, 2, e, UNITS))).float()
@@ -296,7 +297,16 @@ def test_bytes_stay_bytes():
         flag = torch.tensor([t == 0])
         zero = torch.zeros(1)
         frame = torch.full((1, 1, 2, 2), 250 + t, dtype=torch.uint8)
-        row = Row(frame, flag, zero, torch.tensor([False]), zero.long(), torch.zeros(1, 2), torch.zeros(1, 2))
+        row = Row(
+            frame,
+            flag,
+            zero,
+            torch.tensor([False]),
+            zero.long(),
+            torch.zeros(1, 2),
+            torch.zeros(1, 1),
+            torch.zeros(1, 2),
+        )
         buffer.append(row, torch.zeros(1, 2, 1, 0))
     batch = buffer.sample()
     assert batch.observation.dtype == torch.uint8

@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from lbc.behavior import SHAPINGS, PolicyHyperParameters
-from lbc.config import TargetConfig
+from lbc.behavior import SHAPINGS, PolicyHyperParameters, build_mapping, build_target
+from lbc.config import BehaviorConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner import Learner, divergence
 from lbc.learner.learner import inside_trust_region
 from lbc.types import Batch
-from tests.builders import batch, learner, network
+from tests.builders import batch, learner, network, target_of
 
 
 def constant_value(net, value: float) -> None:
@@ -30,7 +30,7 @@ def on_policy(who: Learner, data: Batch) -> Batch:
     """The same rows as if the learner's own target policy had played them."""
     with torch.no_grad():
         cut = data.burn_in
-        log_pi = who.log_target(who.unroll(data).phi, data.psi[cut:])
+        log_pi = who._policy_of.log_pi(0, who.unroll(data).phi, data.psi[cut:])
         return replace(data, log_mu=torch.cat([data.log_mu[:cut], log_pi]))
 
 
@@ -163,7 +163,7 @@ def test_each_learner_reads_its_own_state_discount_and_shaping():
     data = batch()
     data = replace(data, state=torch.cat([data.state, data.state + 1.0]))
     config = learner(net)._config
-    second = Learner(PolicyHyperParameters(1, 0.5, "tanh"), net, config, net.target, component=1)
+    second = Learner(PolicyHyperParameters(1, 0.5, "tanh"), net, config, net.target, target_of(net))
     expected = learner(net, shaping="tanh").unroll(replace(data, state=data.state[1:]))
     torch.testing.assert_close(second.unroll(data).phi, expected.phi)
     e = second.estimate(on_policy(second, data))
@@ -172,17 +172,20 @@ def test_each_learner_reads_its_own_state_discount_and_shaping():
 
 
 def test_the_entropy_controlled_target_follows_the_tau_of_its_component():
-    net = network(target=TargetConfig(policy="entropy_controlled"))
-    who = Learner(
-        PolicyHyperParameters(0, 0.9, "identity"), net, learner(net)._config, net.target, component=1
-    )
+    """Policy 1 is played by components 1 and 2; its learner follows the first of them."""
+    mapping = build_mapping(BehaviorConfig(components=(0, 1)), 2)
+    target = build_target(TargetConfig("entropy_controlled"), mapping, 2)
     phi = torch.randn(2, 3, dtype=torch.float64)
     psi = torch.tensor([[9.0, 0.0, 0.5, 0.5], [9.0, 4.0, 0.5, 0.5]], dtype=torch.float64)
-    log_pi = who.log_target(phi, psi)
+    log_pi = target.log_pi(1, phi, psi)
     torch.testing.assert_close(log_pi[0], torch.full((3,), -math.log(3.0), dtype=torch.float64))
     torch.testing.assert_close(log_pi[1], torch.log_softmax(4.0 * phi[1], -1))
-    others = learner(network(target=TargetConfig(policy="printed")))
-    torch.testing.assert_close(others.log_target(phi, psi), torch.log_softmax(phi, -1))
+    printed = build_target(TargetConfig("printed"), mapping, 2)
+    torch.testing.assert_close(printed.log_pi(1, phi, psi), torch.log_softmax(phi, -1))
+    shared = build_target(
+        TargetConfig("entropy_controlled"), build_mapping(BehaviorConfig(components=(1, 0, 0)), 2), 2
+    )
+    assert shared.tau_of == (1, 0)
 
 
 def test_lambda_zero_cuts_both_traces():
@@ -225,7 +228,7 @@ def test_transitions_far_from_the_behavior_give_no_policy_gradient():
     assert gradient[2, 0] != 0, "values are learned from everything"
 
 
-def test_a_step_may_not_take_pi_further_from_mu():
+def test_a_step_may_not_take_pi_further_from_what_it_was():
     """Width 0.2.  Ratio 1.3 may fall but not rise, ratio 0.7 may rise but not fall, 1.1 may do both."""
     ratio = torch.tensor([1.3, 1.3, 0.7, 0.7, 1.1, 1.1])
     advantage = torch.tensor([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
@@ -234,16 +237,15 @@ def test_a_step_may_not_take_pi_further_from_mu():
 
 
 def test_transitions_outside_the_trust_region_give_no_policy_gradient():
-    """pi uniform over 3; mu(a) = 0.2 in one row makes the ratio 5/3, and its advantage is positive."""
-    net = network(target=TargetConfig("decoupled", trust_ratio=0.2))
+    """pi uniform over 3; it was 0.2 in one row, which makes the ratio 5/3; all advantages are positive."""
+    net = network(target=TargetConfig("decoupled", trust_ratio=0.2, trust_centre="policy"))
     constant_value(net, 0.0)
     nn.init.zeros_(net.logits[-1].weight)
     who = learner(net, discount=0.0)
     data = on_policy(who, batch())
-    log_mu, action = data.log_mu.clone(), data.action.clone()
-    log_mu[2, 0] = torch.tensor([0.2, 0.4, 0.4], dtype=torch.float64).log()
-    action[2, 0] = 0
-    data = replace(data, log_mu=log_mu, action=action, reward=torch.ones_like(data.reward))
+    action, log_pi = data.action, torch.full_like(data.log_pi, math.log(1 / 3))
+    log_pi[2, 0] = math.log(0.2)
+    data = replace(data, log_pi=log_pi, reward=torch.ones_like(data.reward))
     e = who.estimate(data)
     assert (~e.kept).nonzero().tolist() == [[2, 0]]
     losses = who.losses(e, data)
@@ -353,9 +355,12 @@ def test_one_batch_can_be_learned_by_heart(value_head):
 
 def test_the_trust_region_judges_the_advantage_that_the_step_follows():
     """Standardising can turn an advantage's sign; the region must look at the sign after it."""
-    net, data = network(target=TargetConfig("decoupled", trust_ratio=0.01)), batch(ends=0.2)
+    net, data = (
+        network(target=TargetConfig("decoupled", trust_ratio=0.01, trust_centre="policy")),
+        batch(ends=0.2),
+    )
     e = learner(net, normalise_advantage=True).estimate(data)
-    ratio = (e.log_pi_t - e.log_mu_t).exp()
+    ratio = (e.log_pi_t - data.log_pi[:-1, :, 0]).exp()
     expected = e.real & torch.where(e.advantage > 0, ratio <= 1.01, ratio >= 0.99)
     assert torch.equal(e.kept, expected)
     raw = learner(net).estimate(data).advantage
@@ -363,6 +368,14 @@ def test_the_trust_region_judges_the_advantage_that_the_step_follows():
 
 
 def test_kappa_is_the_inverse_temperature_of_the_target():
-    net = network(target=TargetConfig("printed", kappa=10.0))
+    target = build_target(TargetConfig("printed", kappa=10.0), build_mapping(BehaviorConfig(), 1), 1)
     phi, psi = torch.randn(4, 3, dtype=torch.float64), torch.ones(4, 2, dtype=torch.float64)
-    torch.testing.assert_close(learner(net).log_target(phi, psi), torch.log_softmax(10.0 * phi, -1))
+    torch.testing.assert_close(target.log_pi(0, phi, psi), torch.log_softmax(10.0 * phi, -1))
+
+
+def test_the_trust_region_can_be_centred_on_the_behavior():
+    net, data = network(target=TargetConfig("decoupled", trust_ratio=0.01)), batch(ends=0.2)
+    e = learner(net).estimate(data)
+    ratio = (e.log_pi_t - e.log_mu_t).exp()
+    expected = e.real & torch.where(e.advantage > 0, ratio <= 1.01, ratio >= 0.99)
+    assert torch.equal(e.kept, expected) and e.kept.any() and not e.kept.all()

@@ -70,7 +70,7 @@ def test_the_four_readings_differ_in_phi_alone():
     targets = {
         "printed": TargetConfig(policy="printed", kappa=10.0),
         "entropy_controlled": TargetConfig(policy="entropy_controlled", kappa=10.0),
-        "scale_free": TargetConfig(policy="scale_free", scale_free_gain=3.0),
+        "scale_free": TargetConfig(policy="scale_free", scale_free_gain=3.0, scale_free_floor=0.2),
         "decoupled": TargetConfig(policy="decoupled", kappa=10.0),
     }
     out = {}
@@ -200,3 +200,11 @@ def test_auxiliary_tasks_see_what_their_names_say():
     other[1] = 0
     moved = (net.forward_model(z, other) != predicted).flatten(1).any(1)
     assert [bool(x) for x in moved] == [False, True, False, False]
+
+
+def test_a_scale_free_policy_does_not_magnify_noise():
+    """std(A) = 0.001 is below the floor 0.2 sigma: Phi = 3 A / 0.2."""
+    net = network(target=TargetConfig(policy="scale_free", scale_free_gain=3.0, scale_free_floor=0.2))
+    net.advantage_scale.fill_(0.001)
+    out = look(net)
+    torch.testing.assert_close(out.phi, 15.0 * out.advantage)

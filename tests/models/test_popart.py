@@ -56,7 +56,8 @@ def test_a_batch_without_real_transitions_changes_nothing():
 @pytest.mark.parametrize("policy", ["printed", "scale_free", "decoupled"])
 @pytest.mark.parametrize("head_units", [0, 5])
 def test_no_output_moves_with_the_scale(value_head, policy, head_units):
-    net = network(target=TargetConfig(policy=policy), value_head=value_head, head_units=head_units)
+    target = TargetConfig(policy=policy, scale_free_floor=0.0)
+    net = network(target=target, value_head=value_head, head_units=head_units)
     for head in (net.value, net.advantage):
         last = head[-1] if isinstance(head, nn.Sequential) else head
         nn.init.normal_(last.weight)
