@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from lbc.behavior.distillation import DISTILLATIONS, Distillation
+from lbc.behavior.distillation import DISTILLATIONS, Distillation, mixture
 from lbc.behavior.entropy_control import ENTROPY_CONTROLS, EntropyControl
 from lbc.config import BehaviorConfig
 
@@ -21,7 +21,7 @@ class BehaviorMapping:
 
     components: tuple[int, ...]  # [M] policy behind each component
     control: EntropyControl  # f_tau
-    distil: Distillation  # g_omega
+    distil: Distillation = mixture  # g_omega
 
     def log_components(self, phi: Tensor, psi: Tensor) -> Tensor:
         """phi: [N, ..., A];  psi: [..., 2M];  returns log f_{tau_m}(Phi_m): [M, ..., A]."""
