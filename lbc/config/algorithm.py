@@ -44,6 +44,7 @@ class ModelConfig:
     auxiliary_forward: bool = True
     auxiliary_inverse: bool = True
     initialisation: str = "orthogonal"  # orthogonal | torch (PyTorch's default)
+    centre_observations: bool = False  # subtract each pixel's mean and divide by the common spread
 
     def __post_init__(self) -> None:
         one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
@@ -68,7 +69,7 @@ class BehaviorConfig:
     omega_accuracy: float = 0.1
     omega_grid: str = "independent"  # independent: one dimension per omega_i | simplex: one joint dimension
     omega_floor: float = 0.0  # smallest share of any component
-    on_policy_share: float = 0.0  # share of environments that play one policy at tau = 1
+    on_policy_share: float = 0.0  # share of environments that play one policy as it is, at tau = kappa
 
     def __post_init__(self) -> None:
         one_of("behavior", "entropy_control", self.entropy_control, ("boltzmann", "epsilon_greedy"))
@@ -99,7 +100,7 @@ class ControllerConfig:
     ucb_c_high: float = 1.5
     top_d: int = 4
     replacement_interval: int = 50  # episodes of one controller between two re-creations
-    scope: str = "auto"  # environment | shared | auto: shared where a controller would see < 200 episodes
+    scope: str = "auto"  # environment | actor | shared | auto: shared where each would see < 200 episodes
     count_pulls: str = "end"  # when a pull counts: start | end of its episode
     credit: str = "full"  # full | omega: tau_i is credited in proportion to omega_i
 
@@ -173,6 +174,7 @@ class LearnerConfig:
     entropy_scaling: float = 0.0  # bonus on the target policy's entropy; none in the paper
     normalise_advantage: bool = False
     popart: bool = False  # values learned in units of their own spread (PopArt)
+    bound_targets: bool = False  # no value beyond the largest shaped reward seen / (1 - discount)
     optimizer: str = "adamw"
     learning_rate: float = 5.3e-4
     learning_rate_schedule: str = "linear"  # linear: anneal to 0 over the run | constant

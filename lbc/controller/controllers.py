@@ -128,10 +128,15 @@ class RuleController(RandomController):
 
     def choose(self, index: int) -> Choice:
         regions = np.array([round(index / self._last * (count - 1)) for count in self._space.regions])
+        return Choice(self._equal(regions), regions)
+
+    def favourite(self) -> np.ndarray:
+        return self._equal(np.array(self._space.regions) // 2)
+
+    def _equal(self, regions: np.ndarray) -> np.ndarray:
         psi = self._space.centre(regions)
-        m = self._space.components
-        psi[m:] = 1.0 / m
-        return Choice(psi, regions)
+        psi[self._space.components :] = 1.0 / self._space.components
+        return psi
 
 
 def build_controller(

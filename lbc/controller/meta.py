@@ -71,6 +71,8 @@ class MetaController:
 
     def favourite(self) -> np.ndarray:
         """The psi that the controller with most experience would evaluate with: [2M]."""
+        if self._on_policy_envs == len(self._choices):
+            return self._on_policy(0).psi
         return max(self.controllers, key=_experience).favourite()
 
     def diagnostics(self) -> dict[str, Any]:

@@ -110,6 +110,7 @@ class Learner:
         self._optimizer.step()
         if self._target.policy == "scale_free":
             self.network.track_advantages(estimates.outputs.advantage)
+        self.network.torso.track(batch.observation)
         if self._config.popart:
             self.network.track_values(estimates.v_target, estimates.real)
         self.updates += 1
@@ -154,6 +155,9 @@ class Learner:
             value, value_q = _without_last(value), _without_last(value_q)
         v_target, advantage = vtrace(value, r_tp1, d_tp1, rho_t, c_t)
         q_target = retrace(q_t.detach(), value_q, r_tp1, d_tp1, c_t)
+        if self._config.bound_targets:
+            bound = self._largest_return(r_tp1)
+            v_target, q_target = v_target.clamp(-bound, bound), q_target.clamp(-bound, bound)
         advantage = self._scaled(advantage, real)
         kept = real
         if target.kl_threshold > 0:
@@ -165,6 +169,12 @@ class Learner:
         return Estimates(
             out, log_pi, log_pi_t, log_mu_t, rho_t, q_t, v_target, q_target, advantage, real, kept
         )
+
+    def _largest_return(self, reward: Tensor) -> Tensor:
+        """What no return can exceed: the largest shaped reward seen so far, for ever."""
+        largest = self.network.largest_reward
+        largest.copy_(torch.maximum(largest, reward.abs().amax()))
+        return largest / (1.0 - min(self.policy.discount, 0.9999))
 
     def _scaled(self, advantage: Tensor, real: Tensor) -> Tensor:
         """The advantage as the policy's loss uses it: in units of the values' spread, or standardised."""

@@ -45,7 +45,8 @@ class PolicyNetwork(nn.Module):
         init = INITIALISATIONS[model.initialisation]
         self.num_actions = spec.num_actions
         self.target = target
-        self.torso = Torso(model.torso, spec.observation_shape, model.torso_units, init)
+        shape, centring = spec.observation_shape, model.centre_observations
+        self.torso = Torso(model.torso, shape, model.torso_units, init, centring)
         inputs = model.torso_units + spec.num_actions + 1
         self.core = RecurrentCore(inputs, model.lstm_units) if model.lstm_units else NoCore(inputs)
         features = model.lstm_units or inputs
@@ -59,8 +60,12 @@ class PolicyNetwork(nn.Module):
         self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
         self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
         self.scale = ValueScale()
-        self.register_buffer("advantage_scale", torch.ones(()))
+        self.register_buffer("largest_reward", torch.zeros(()))  # shaped, seen by the learner
+        self.largest_reward: Tensor
+        self.register_buffer("advantage_scale", torch.ones(()))  # std of A over actions, in sigmas
+        self.register_buffer("scale_updates", torch.zeros(()))
         self.advantage_scale: Tensor
+        self.scale_updates: Tensor
 
     def initial_state(self, batch: int) -> State:
         return self.core.initial_state(batch)
@@ -93,17 +98,21 @@ class PolicyNetwork(nn.Module):
         if self.logits is not None:
             return self.logits(x)
         if self.target.policy == "scale_free":
-            floor = self.target.scale_free_floor * self.scale.sigma
-            return advantage * (self.target.scale_free_gain / torch.maximum(self.advantage_scale, floor))
+            unit = self.scale.sigma * self.advantage_scale.clamp(min=self.target.scale_free_floor)
+            return advantage * (self.target.scale_free_gain / unit)
         return advantage
 
     def track_values(self, target: Tensor, real: Tensor) -> None:
         """PopArt: follows the value targets [T, B] without changing any value."""
         heads = [self.value] if self.value_q is None else [self.value, self.value_q]
+        before = self.scale.sigma.clone()
         self.scale.track(target, real, heads, self.advantage)
+        self.advantage_scale *= before / self.scale.sigma  # it is counted in sigmas
 
     @torch.no_grad()
     def track_advantages(self, advantage: Tensor) -> None:
         """Moves the running std of A over actions, which reading 'scale_free' divides by."""
-        std = advantage.std(-1, correction=0).mean().clamp(min=1e-4)
-        self.advantage_scale.mul_(SCALE_MEMORY).add_(std, alpha=1.0 - SCALE_MEMORY)
+        std = (advantage.std(-1, correction=0).mean() / self.scale.sigma).clamp(min=1e-4)
+        self.scale_updates += 1
+        rate = torch.clamp(1.0 / self.scale_updates, min=1.0 - SCALE_MEMORY)  # a plain average while young
+        self.advantage_scale += rate * (std - self.advantage_scale)

@@ -10,7 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-MEMORY = 0.999  # of the running mean and second moment, per update
+from lbc.targets.losses import masked_mean
+
+MEMORY = 0.999  # of the running mean and variance, per update
+PRIOR = 20  # updates that the starting point (0, 1) counts for: the first batches may hold no reward at all
 SMALLEST = 1e-2  # of sigma: rewards that never came must not be magnified
 
 
@@ -20,11 +23,11 @@ class ValueScale(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("mean", torch.zeros(()))
-        self.register_buffer("square", torch.ones(()))
+        self.register_buffer("variance", torch.ones(()))
         self.register_buffer("sigma", torch.ones(()))
         self.register_buffer("updates", torch.zeros(()))
         self.mean: Tensor
-        self.square: Tensor
+        self.variance: Tensor
         self.sigma: Tensor
         self.updates: Tensor
 
@@ -34,13 +37,13 @@ class ValueScale(nn.Module):
         advantage (a difference) in sigma alone."""
         old_mean, old_sigma = self.mean.clone(), self.sigma.clone()
         self.updates += 1
-        rate = torch.clamp(1.0 / self.updates, min=1.0 - MEMORY)  # a plain average while it is young
-        count = real.sum()
-        rate = rate * (count > 0)  # a batch of padding alone says nothing
-        x = torch.where(real, target, torch.zeros_like(target))
-        self.mean += rate * (x.sum() / count.clamp(min=1) - self.mean)
-        self.square += rate * ((x**2).sum() / count.clamp(min=1) - self.square)
-        self.sigma.copy_((self.square - self.mean**2).clamp(min=SMALLEST**2).sqrt())
+        rate = torch.clamp(1.0 / (self.updates + PRIOR), min=1.0 - MEMORY)  # a plain average while young
+        rate = rate * real.any()  # a batch of padding alone says nothing
+        centre = masked_mean(target, real)
+        spread = masked_mean((target - centre) ** 2, real)  # inside a batch: drift is not spread
+        self.mean += rate * (centre - self.mean)
+        self.variance += rate * (spread - self.variance)
+        self.sigma.copy_(self.variance.clamp(min=SMALLEST**2).sqrt())
         ratio = old_sigma / self.sigma
         for head in values:
             layer = _last(head)

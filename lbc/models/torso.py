@@ -19,6 +19,8 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "minatar": ((16, 3, 1),),
 }
 IMPALA_CHANNELS = (16, 32, 32)
+CENTRING_UPDATES = 1000  # after which mean and spread of the observations stay as they are
+SMALLEST_SPREAD = 0.05  # of observations between 0 and 1
 
 
 class ResidualBlock(nn.Module):
@@ -61,10 +63,17 @@ def _convolutions(kind: str, shape: Shape, init: Initialise) -> list[nn.Module]:
 class Torso(nn.Module):
     """[..., *observation_shape] -> z: [..., units].  uint8 images become 0..1."""
 
-    def __init__(self, kind: str, shape: Shape, units: int, init: Initialise) -> None:
+    def __init__(self, kind: str, shape: Shape, units: int, init: Initialise, centring: bool = False) -> None:
         super().__init__()
         self.shape = shape
         self.units = units
+        self.centring = centring  # subtract what every observation shows, so that features speak of the rest
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("variance", torch.ones(()))
+        self.register_buffer("updates", torch.zeros(()))
+        self.mean: Tensor
+        self.variance: Tensor
+        self.updates: Tensor
         if kind == "mlp":
             body: list[nn.Module] = [nn.Flatten()]
             body += [init(nn.Linear(math.prod(shape), units), HIDDEN_GAIN), nn.ReLU()]
@@ -86,8 +95,24 @@ class Torso(nn.Module):
 
     def forward(self, observation: Tensor) -> Tensor:
         lead = observation.shape[: -len(self.shape)]
-        x = observation.reshape(-1, *self.shape)
-        x = x.to(self.last.weight.dtype) / 255.0 if x.dtype == torch.uint8 else x.to(self.last.weight.dtype)
+        x = self._numbers(observation)
+        if self.centring:
+            x = (x - self.mean) / self.variance.sqrt().clamp(min=SMALLEST_SPREAD)
         if x.dim() == 4:
             x = x.contiguous(memory_format=torch.channels_last)
         return torch.relu(self.last(self.body(x))).view(*lead, self.units)
+
+    def _numbers(self, observation: Tensor) -> Tensor:
+        x = observation.reshape(-1, *self.shape)
+        dtype = self.last.weight.dtype
+        return x.to(dtype) / 255.0 if x.dtype == torch.uint8 else x.to(dtype)
+
+    @torch.no_grad()
+    def track(self, observation: Tensor) -> None:
+        """Follows the mean of every pixel and the spread around it, while the run is young."""
+        if not self.centring or self.updates >= CENTRING_UPDATES:
+            return
+        self.updates += 1
+        x = self._numbers(observation)
+        self.mean += (x.mean(0) - self.mean) / self.updates
+        self.variance += (((x - self.mean) ** 2).mean() - self.variance) / self.updates

@@ -379,3 +379,14 @@ def test_the_trust_region_can_be_centred_on_the_behavior():
     ratio = (e.log_pi_t - e.log_mu_t).exp()
     expected = e.real & torch.where(e.advantage > 0, ratio <= 1.01, ratio >= 0.99)
     assert torch.equal(e.kept, expected) and e.kept.any() and not e.kept.all()
+
+
+def test_targets_are_bounded_by_the_largest_reward_for_ever():
+    """A value head that says 1000 with rewards of at most r: no target beyond r / (1 - 0.9) = 10 r."""
+    net, data = network(), batch()
+    constant_value(net, 1000.0)
+    free, bounded = learner(net).estimate(data), learner(net, bound_targets=True).estimate(data)
+    bound = 10.0 * float(data.reward[1:].abs().max())
+    assert float(free.v_target.abs().max()) > bound
+    assert float(bounded.v_target.max()) == pytest.approx(bound)
+    assert float(bounded.q_target.max()) == pytest.approx(bound)

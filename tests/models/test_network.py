@@ -99,14 +99,17 @@ def test_decoupled_logits_are_a_head_of_their_own():
 
 
 def test_the_running_scale_follows_the_spread_of_advantages():
-    """Std over actions of (-1, 0, 1) is sqrt(2/3): 0.99 * 1 + 0.01 * sqrt(2/3) after one update."""
+    """Std over actions of (-1, 0, 1) is sqrt(2/3), and sigma is 2: the unit is counted in sigmas."""
     net = network(target=TargetConfig(policy="scale_free"))
     advantage = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64).expand(4, 2, 3)
+    net.scale.sigma.fill_(2.0)
     net.track_advantages(advantage)
-    assert float(net.advantage_scale) == pytest.approx(0.99 + 0.01 * np.sqrt(2 / 3))
+    assert float(net.advantage_scale) == pytest.approx(0.5 * np.sqrt(2 / 3)), "the first update sets it"
+    net.track_advantages(3.0 * advantage)
+    assert float(net.advantage_scale) == pytest.approx(1.0 * np.sqrt(2 / 3)), "a plain average while young"
     for _ in range(2000):
         net.track_advantages(100.0 + 5.0 * advantage)
-    assert float(net.advantage_scale) == pytest.approx(5.0 * np.sqrt(2 / 3))
+    assert float(net.advantage_scale) == pytest.approx(2.5 * np.sqrt(2 / 3))
     assert "advantage_scale" in net.state_dict(), "an actor that pulls weights gets the scale with them"
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lbc.config import TargetConfig
-from lbc.models.popart import MEMORY, SMALLEST
+from lbc.models.popart import MEMORY, PRIOR, SMALLEST
 from tests.builders import batch, learner, network
 
 REAL = torch.tensor([[True, True], [True, False]])
@@ -17,18 +17,26 @@ def targets(*values: float) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64).reshape(2, 2)
 
 
-def test_the_first_targets_set_the_scale_and_later_ones_are_averaged():
-    """Targets 1, 2, 6 (one is not real): mean 3, mean square 41/3, variance 41/3 - 9 = 14/3.
+def test_young_statistics_are_averages_that_begin_at_zero_and_one():
+    """Targets 1, 2, 6 (one is not real): mean 3, variance 41/3 - 9 = 14/3; (0, 1) counts for 20 updates.
 
-    Then 3, 3, 3: means of two updates are 3 and (41/3 + 9) / 2, variance 7/3.
+    Then 3, 3, 3: mean (20 * 0 + 3 + 3) / 22, variance (20 * 1 + 14/3 + 0) / 22.
     """
+    assert PRIOR == 20
     net = network()
     net.track_values(targets(1, 2, 6, 999), REAL)
-    assert float(net.scale.mean) == pytest.approx(3.0)
-    assert float(net.scale.sigma) == pytest.approx((14 / 3) ** 0.5)
+    assert float(net.scale.mean) == pytest.approx(3 / 21)
+    assert float(net.scale.sigma) == pytest.approx(((20 + 14 / 3) / 21) ** 0.5)
     net.track_values(targets(3, 3, 3, 999), REAL)
-    assert float(net.scale.mean) == pytest.approx(3.0)
-    assert float(net.scale.sigma) == pytest.approx((7 / 3) ** 0.5)
+    assert float(net.scale.mean) == pytest.approx(6 / 22)
+    assert float(net.scale.sigma) == pytest.approx(((20 + 14 / 3) / 22) ** 0.5)
+
+
+def test_drift_is_not_spread():
+    net = network()
+    for step in range(3000):
+        net.track_values(targets(step, step + 2.0, step, 0), torch.tensor([[True, True], [False, False]]))
+    assert float(net.scale.sigma) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_an_old_scale_moves_slowly():
@@ -40,6 +48,7 @@ def test_an_old_scale_moves_slowly():
 
 def test_rewards_that_never_came_are_not_magnified():
     net = network()
+    net.scale.variance.fill_(0.0)
     net.track_values(targets(0, 0, 0, 0), REAL)
     assert float(net.scale.sigma) == pytest.approx(SMALLEST)
 
@@ -47,8 +56,9 @@ def test_rewards_that_never_came_are_not_magnified():
 def test_a_batch_without_real_transitions_changes_nothing():
     net = network()
     net.track_values(targets(1, 2, 6, 9), REAL)
+    before = float(net.scale.mean), float(net.scale.sigma)
     net.track_values(targets(1, 2, 3, 4), torch.zeros(2, 2, dtype=torch.bool))
-    assert float(net.scale.mean) == pytest.approx(3.0)
+    assert (float(net.scale.mean), float(net.scale.sigma)) == pytest.approx(before)
     assert all(bool(torch.isfinite(p).all()) for p in net.parameters())
 
 
@@ -76,7 +86,10 @@ def test_losses_are_in_units_of_the_scale():
     net = network()
     who, data = learner(net), batch()
     plain = who.losses(who.estimate(data), data).parts()
-    net.track_values(targets(-8, 8, 0, 0), torch.tensor([[True, True], [False, False]]))
+    for _ in range(20000):  # until the start is forgotten
+        net.scale.track(
+            targets(-8, 8, 0, 0), torch.tensor([[True, True], [False, False]]), [net.value], net.advantage
+        )
     assert float(net.scale.sigma) == pytest.approx(8.0)
     scaled = who.losses(who.estimate(data), data).parts()
     torch.testing.assert_close(scaled["value"], plain["value"] / 64)
@@ -98,4 +111,4 @@ def test_the_scale_travels_with_the_weights():
     net.track_values(targets(1, 2, 6, 9), REAL)
     copy = network(seed=1)
     copy.load_state_dict(net.state_dict())
-    assert float(copy.scale.mean) == pytest.approx(3.0)
+    assert float(copy.scale.mean) == float(net.scale.mean) != 0.0

@@ -10,7 +10,7 @@ from torch import nn
 
 from lbc.errors import UserError
 from lbc.models.initialisation import keep, orthogonal
-from lbc.models.torso import Torso
+from lbc.models.torso import CENTRING_UPDATES, Torso
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,30 @@ def test_torch_initialisation_is_left_alone():
 def test_what_does_not_fit_is_said_in_one_sentence(kind, shape, message):
     with pytest.raises(UserError, match=message):
         Torso(kind, shape, 8, orthogonal)
+
+
+def test_centring_removes_what_every_observation_shows():
+    """Pixels of a constant background and one that varies: only the latter is left, at unit spread."""
+    torso = Torso("mlp", (1, 2, 2), 8, orthogonal, centring=True)
+    images = torch.full((100, 1, 2, 2), 200, dtype=torch.uint8)
+    images[::2, 0, 0, 0] = 100
+    torso.track(images)
+    seen = []
+    torso.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    torso(images)
+    (x,) = seen
+    assert x[:, 0, 0, 1].abs().max() < 1e-5
+    torch.testing.assert_close(
+        x[:, 0, 0, 0].abs(), torch.full((100,), 2.0), atol=1e-4, rtol=0
+    )  # rms over 4 pixels
+    assert set(torso.state_dict()) >= {"mean", "variance"}, "an actor pulls them with the weights"
+
+
+def test_centring_ends_when_the_run_is_no_longer_young_and_is_off_by_default():
+    torso = Torso("mlp", (3,), 8, orthogonal, centring=True)
+    for _ in range(CENTRING_UPDATES + 5):
+        torso.track(torch.ones(4, 3))
+    assert float(torso.updates) == CENTRING_UPDATES
+    plain = Torso("mlp", (3,), 8, orthogonal)
+    plain.track(torch.ones(4, 3))
+    assert not plain.mean.any()
