@@ -27,8 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         study = STUDIES[options.name]()
-        if options.only:
-            study = study.only(options.only)
+        study = study.only(options.only, options.task)
         if options.set:
             study = replace(
                 study,
@@ -107,7 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--frames", help="budget of every run instead of its card's, as in 2M")
     parser.add_argument("--jobs", type=_positive, help="runs at a time; by default one per usable core")
     parser.add_argument("--out", type=Path, default=Path("runs/studies"))
-    parser.add_argument("--only", nargs="+", metavar="LABEL", help="these variants alone")
+    parser.add_argument("--only", nargs="+", default=[], metavar="LABEL", help="these variants alone")
+    parser.add_argument("--task", nargs="+", default=[], metavar="TASK", help="these tasks alone")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every variant")
     parser.add_argument(
         "--also", action="append", default=[], metavar="LABEL=DIRS",

@@ -69,13 +69,19 @@ class Study:
         folders = [variant.folder for variant in self.variants]
         assert len(set(folders)) == len(folders), f"two variants of '{self.name}' share a folder"
 
-    def only(self, labels: Sequence[str]) -> Study:
-        """The same study with the variants of these labels."""
-        known = dict.fromkeys(variant.label for variant in self.variants)
-        for label in labels:
-            if label not in known:
-                raise UserError(f"Study '{self.name}' has no variant '{label}'; it has {', '.join(known)}.")
-        return replace(self, variants=tuple(v for v in self.variants if v.label in labels))
+    def only(self, labels: Sequence[str] = (), tasks: Sequence[str] = ()) -> Study:
+        """The same study with the variants of these labels on these tasks; none named: all."""
+        for kind, wanted, known in (
+            ("variant", labels, dict.fromkeys(variant.label for variant in self.variants)),
+            ("task", tasks, dict.fromkeys(variant.task for variant in self.variants)),
+        ):
+            for name in wanted:
+                if name not in known:
+                    raise UserError(f"Study '{self.name}' has no {kind} '{name}'; it has {', '.join(known)}.")
+        chosen = (
+            v for v in self.variants if (not labels or v.label in labels) and (not tasks or v.task in tasks)
+        )
+        return replace(self, variants=tuple(chosen))
 
 
 @dataclass(frozen=True)

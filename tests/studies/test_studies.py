@@ -58,8 +58,17 @@ def test_the_command_runs_draws_and_prints(tmp_path: Path, capsys: pytest.Captur
     assert "2 runs, 2 done already" in capsys.readouterr().out
 
 
+def test_a_study_can_be_narrowed_to_a_task() -> None:
+    readings = STUDIES["readings"]()
+    catch = readings.only(tasks=["Catch"])
+    assert {variant.task for variant in catch.variants} == {"Catch"} and len(catch.variants) == 4
+    assert len(readings.only(["(a) printed"], ["Catch"]).variants) == 1
+    assert readings.only() == readings
+
+
 def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["toy", "--only", "nobody", "--out", str(tmp_path)]) == 2
+    assert main(["toy", "--task", "nothing", "--out", str(tmp_path)]) == 2
     assert main(["toy", "--set", "actor.nm_envs=8", "--out", str(tmp_path)]) == 2
     assert main(["toy", "--also", "x=nowhere/*", "--out", str(tmp_path)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 3
+    assert len(capsys.readouterr().err.splitlines()) == 4
