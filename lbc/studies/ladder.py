@@ -12,7 +12,7 @@ from lbc.studies.runner import Study, Variant
 # Each rung keeps the switches of all rungs before it.
 CLIMB: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("IMPALA, one use", ("buffer.replay=1",)),
-    ("replay 4: IMPALA", ("buffer.replay=4",)),
+    ("replay 2: IMPALA", ("buffer.replay=2",)),
     ("shaped rewards", ('population.shapings=["sqrt"]',)),
     ("Retrace head", ("learner.q_loss_scaling=0.5",)),
     ("PopArt", ("learner.popart=true",)),
@@ -28,7 +28,7 @@ CLIMB: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "three policies",  # each in a third of the environments, at tau = 1
         (
-            "population.discounts=[0.997, 0.999, 0.99]",
+            "population.discounts=[0.99, 0.995, 0.98]",
             'population.shapings=["sqrt", "log", "tanh"]',
             "behavior.components=[]",
         ),
