@@ -125,7 +125,7 @@ class TargetConfig:
 
     policy: str = "scale_free"  # printed | entropy_controlled | scale_free | decoupled
     kappa: float = 1.0  # inverse temperature of the target policy: pi = softmax(kappa Phi)
-    scale_free_gain: float = 3.0  # reading 'scale_free': Phi = gain A / (running std of A over actions)
+    scale_free_gain: float = 5.0  # reading 'scale_free': Phi = gain A / (running std of A over actions)
     scale_free_floor: float = 0.2  # of that std, in units of PopArt's sigma: noise must not be magnified
     clip_rho: float = 1.05
     clip_c: float = 1.05
