@@ -18,9 +18,12 @@ when ``first_{t+1}`` is false; losses and traces are masked by that one flag.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
+
+if TYPE_CHECKING:  # environment processes live without torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

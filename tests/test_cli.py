@@ -34,7 +34,7 @@ def fake_training(monkeypatch: pytest.MonkeyPatch, middle: Callable[[], None]) -
         reporter.finish(summary)
         return summary
 
-    monkeypatch.setattr("lbc.runtime.serial.train", train)
+    monkeypatch.setattr("lbc.runtime.loop.train", train)
 
 
 def summary_of(directory: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class PsiSource(Protocol):
 
 @dataclass(frozen=True)
 class EpisodeEnd:
-    index: int  # environment
+    index: int  # environment, counted within its actor
     score: float  # raw, undiscounted
     steps: int
     truncated: bool
@@ -69,6 +69,7 @@ class Actor:
         device: torch.device,
         dtype: torch.dtype,
         watched: int = 0,  # W: environments whose values are reported
+        first_env: int = 0,  # number of the first environment, as the controller counts them
     ) -> None:
         self.environment = environment
         self.networks = networks
@@ -78,7 +79,8 @@ class Actor:
         self._controller = controller
         self._device = device
         self._dtype = dtype
-        self._generator = torch.Generator(device=device).manual_seed(seed)
+        self._generator = torch.Generator(device=device).manual_seed(seed + first_env)
+        self._first_env = first_env
         spec, count = environment.spec, environment.num_envs
         self._watched = watched
         self._opening: EnvironmentStep | None = environment.reset(seed)
@@ -169,9 +171,9 @@ class Actor:
         for index in np.flatnonzero(seen.terminated | seen.truncated):
             score = float(self._score[index])
             ended.append(EpisodeEnd(int(index), score, int(self._steps[index]), bool(seen.truncated[index])))
-            self._controller.end(int(index), score)
+            self._controller.end(self._first_env + int(index), score)
         for index in np.flatnonzero(seen.first):
-            self._psi[index] = self._controller.start(int(index))
+            self._psi[index] = self._controller.start(self._first_env + int(index))
             self._score[index] = 0.0
             self._steps[index] = 0
         return ended

@@ -8,6 +8,9 @@ kT .. (k+1)T - 1, warms the recurrent state up on the `burn_in` rows before, and
 
 Every sequence is used exactly `replay` times.  `reserve` sequences are held back, so that a batch
 mixes fresh and older data; what would fall out of the ring is used first.
+
+Environments may come in `groups` of equal size that are appended one after the other, each with a
+clock of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ class SequenceBuffer:
         rng: np.random.Generator,
         device: torch.device,
         dtype: torch.dtype = torch.float32,
+        groups: int = 1,
     ) -> None:
+        assert num_envs % groups == 0, f"{num_envs} environments in {groups} groups"
         self._config = config
         self._spec = spec
         self._rng = rng
@@ -43,7 +48,7 @@ class SequenceBuffer:
         slack = math.ceil(config.batch_size / (num_envs * config.replay)) + 1
         self._mature = math.ceil(config.reserve / num_envs) + slack
         # a batch holds a sequence once, so its last uses take up to `replay` batches
-        kept = self._mature + math.ceil(config.batch_size / num_envs) + 1
+        kept = self._mature + math.ceil(config.batch_size / num_envs) + groups
         before = math.ceil((config.burn_in + spec.frame_stack) / length)  # rows behind the oldest sequence
         self._kept = kept
         self._generations = kept + before + 1
@@ -68,7 +73,9 @@ class SequenceBuffer:
         policies, units = state_shape
         self._state = torch.zeros(self._slots, policies, 2, num_envs, units, dtype=dtype, device=device)
         self._uses = np.zeros((self._generations, num_envs), dtype=np.int64)  # uses left of each sequence
-        self._time = 0  # rows appended so far
+        self._size = num_envs // groups
+        self._time = np.zeros(groups, dtype=np.int64)  # rows of each group appended so far
+        self._group = np.repeat(np.arange(groups), self._size)  # [E] of each environment
 
     @property
     def bytes_per_step(self) -> int:
@@ -77,33 +84,33 @@ class SequenceBuffer:
         total = sum(x.nbytes for x in (*rows, self._log_pi, self._psi, self._since_first, self._state))
         return total // (self._rows * self._frame.shape[1])
 
-    def append(self, row: Row, state: Tensor) -> None:
-        """Adds row t; `state` [N, 2, E, units] is every policy's recurrent state before it."""
-        t, length = self._time, self._config.sequence_length
-        at = t % self._rows
+    def append(self, row: Row, state: Tensor, group: int = 0) -> None:
+        """Adds row t of a group; `state` [N, 2, E, units] is every policy's recurrent state before it."""
+        t, length = int(self._time[group]), self._config.sequence_length
+        at, envs = t % self._rows, slice(group * self._size, (group + 1) * self._size)
         if t % length == 0:
-            self._open(t // length)
-        self._frame[at] = row.frame
-        self._first[at] = row.first
-        self._reward[at] = row.reward
-        self._terminated[at] = row.terminated
-        self._action[at] = row.action
-        self._log_mu[at] = row.log_mu
-        self._log_pi[at] = row.log_pi
-        self._psi[at] = row.psi
-        previous = self._since_first[(t - 1) % self._rows]
-        self._since_first[at] = torch.where(row.first, 0, previous + 1)
+            self._open(t // length, envs)
+        self._frame[at, envs] = row.frame
+        self._first[at, envs] = row.first
+        self._reward[at, envs] = row.reward
+        self._terminated[at, envs] = row.terminated
+        self._action[at, envs] = row.action
+        self._log_mu[at, envs] = row.log_mu
+        self._log_pi[at, envs] = row.log_pi
+        self._psi[at, envs] = row.psi
+        previous = self._since_first[(t - 1) % self._rows, envs]
+        self._since_first[at, envs] = torch.where(row.first, 0, previous + 1)
         if (t + self._config.burn_in) % length == 0:
-            self._state[(t + self._config.burn_in) // length % self._slots] = state
-        self._time = t + 1
+            self._state[(t + self._config.burn_in) // length % self._slots, :, :, envs] = state
+        self._time[group] = t + 1
 
-    def _open(self, generation: int) -> None:
+    def _open(self, generation: int, envs: slice) -> None:
         """Row kT completes sequence k - 1, and its generation takes the ring's oldest place."""
         slot = generation % self._generations
-        if self._uses[slot].any() or self._uses[self._expiring(generation)].any():
+        if self._uses[slot, envs].any() or self._uses[self._expiring(generation), envs].any():
             raise RuntimeError("the data buffer would overwrite sequences that have uses left")
         if generation > 0:
-            self._uses[(generation - 1) % self._generations] = self._config.replay
+            self._uses[(generation - 1) % self._generations, envs] = self._config.replay
 
     def _expiring(self, generation: int) -> int:
         """Slot of the oldest generation that may still have uses when `generation` opens."""
@@ -115,19 +122,19 @@ class SequenceBuffer:
 
     def sample(self) -> Batch:
         """The next batch: first what would expire, then uniformly among all that has uses left."""
-        newest = (self._time - 1) // self._config.sequence_length - 1
-        age = (newest - np.arange(self._generations)) % self._generations  # of each slot's generation
+        newest = ((self._time - 1) // self._config.sequence_length - 1)[self._group]  # [E] generation
+        age = (newest - np.arange(self._generations)[:, None]) % self._generations  # [slots, E]
         chosen: list[np.ndarray] = []
         missing = self._config.batch_size
         while missing > 0:  # a sequence comes twice in a batch only where there are too few others
             slots, envs = np.nonzero(self._uses > 0)
-            urgency = np.where(age[slots] >= self._mature, age[slots], 0)
+            urgency = np.where(age[slots, envs] >= self._mature, age[slots, envs], 0)
             pick = np.lexsort((self._rng.random(len(slots)), -urgency))[:missing]
             self._uses[slots[pick], envs[pick]] -= 1
             chosen.append(np.stack([slots[pick], envs[pick]]))
             missing -= len(pick)
         slots, envs = np.concatenate(chosen, axis=1)
-        return self._gather(newest - age[slots], envs)
+        return self._gather(newest[envs] - age[slots, envs], envs)
 
     def _gather(self, generations: np.ndarray, envs: np.ndarray) -> Batch:
         config, length = self._config, self._config.sequence_length
@@ -141,7 +148,7 @@ class SequenceBuffer:
         state = self._state[slot, :, :, env[0]].permute(1, 2, 0, 3).contiguous()
         if not config.burn_in_stored_state:
             state = torch.zeros_like(state)
-        age = float(self._time - 1 - ((generations + 1) * length).mean())
+        age = float((self._time[self._group[envs]] - 1 - (generations + 1) * length).mean())
         return Batch(
             observation=self._stack(at, env),
             first=self._first[at, env],

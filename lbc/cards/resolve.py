@@ -16,6 +16,7 @@ _OPTIONS = {  # option of the command line -> where it lives in the configuratio
     "frames": ("run", "frames"),
     "minutes": ("run", "minutes"),
     "seed": ("run", "seed"),
+    "runtime": ("run", "runtime"),
 }
 
 
@@ -27,6 +28,7 @@ def resolve(
     frames: int | None = None,
     minutes: float | None = None,
     seed: int | None = None,
+    runtime: str | None = None,
 ) -> Config:
     """Defaults, then the cards in ``preset`` from left to right, then ``overrides`` and options.
 
@@ -42,7 +44,7 @@ def resolve(
     for card in _stacked(preset):
         tables = laid_over(tables, card.tables)
     wishes = _parsed(overrides)
-    options = {"env": env, "frames": frames, "minutes": minutes, "seed": seed}
+    options = {"env": env, "frames": frames, "minutes": minutes, "seed": seed, "runtime": runtime}
     for option, value in options.items():
         if value is None:
             continue

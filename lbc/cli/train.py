@@ -27,6 +27,7 @@ class Train:
         minutes: Budget in minutes instead of frames.
         out: Directory of the run; by default a new one under runs/.
         seed: Seed of everything random.
+        runtime: serial (one process, deterministic) or local (environment processes, concurrent learners).
         set: Change one config value, as in learner.learning_rate=1e-3.
     """
 
@@ -36,6 +37,7 @@ class Train:
     minutes: float | None = None
     out: str | None = None
     seed: int | None = None
+    runtime: str | None = None
     set: tuple[str, ...] = ()
 
     def run(self) -> int:
@@ -44,13 +46,19 @@ class Train:
 
         frames = None if self.frames is None else parse_frames(self.frames)
         config = resolve(
-            self.preset, self.set, env=self.env, frames=frames, minutes=self.minutes, seed=self.seed
+            self.preset,
+            self.set,
+            env=self.env,
+            frames=frames,
+            minutes=self.minutes,
+            seed=self.seed,
+            runtime=self.runtime,
         )
         name = f"{self.preset}-{config.environment.id}-s{config.run.seed}"
         directory = RunDirectory(Path(self.out) if self.out else _new_directory(name))
         title = " · ".join(dict.fromkeys([self.preset, config.environment.id, f"seed {config.run.seed}"]))
         with RunReporter(directory, _FIRST_LINE + to_toml(config), title) as reporter, StopRequest() as stop:
-            from lbc.runtime.serial import train  # only now: bad input need not wait for it
+            from lbc.runtime.loop import train  # only now: bad input need not wait for it
 
             with contextlib.suppress(KeyboardInterrupt):  # a second signal: what is on disk stays
                 train(config, reporter, directory.path, stop.requested)

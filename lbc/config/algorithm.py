@@ -216,14 +216,19 @@ class LearnerConfig:
 class ActorConfig:
     num_envs: int = 64
     pull_interval: int = 64  # d_pull: actor steps between two pulls from the parameter server
+    workers: int = 0  # runtime 'local': environment processes; 0: one per usable core
+    groups: int = 2  # runtime 'local': environments that step in turns, so that play and thought overlap
 
     def __post_init__(self) -> None:
         at_least("actor", "num_envs", self.num_envs, 1)
+        at_least("actor", "workers", self.workers, 0)
+        at_least("actor", "groups", self.groups, 1)
         at_least("actor", "pull_interval", self.pull_interval, 1)
 
 
 @dataclass(frozen=True)
 class RunConfig:
+    runtime: str = "local"  # serial: one process, deterministic | local: environment processes, threads
     frames: int = 1_000_000_000
     minutes: float = 0.0  # a time budget instead of frames; 0: none
     seed: int = 1
@@ -233,9 +238,10 @@ class RunConfig:
     checkpoint_seconds: float = 300.0
     device: str = "auto"  # auto | cpu | cuda | mps
     precision: str = "float32"  # float32 | float64
-    threads: int = 0  # torch threads; 0: the cores that this process may use
+    threads: int = 0  # torch threads; 0: the usable cores ('local': shared among the learners)
 
     def __post_init__(self) -> None:
+        one_of("run", "runtime", self.runtime, ("serial", "local"))
         at_least("run", "frames", self.frames, 1)
         at_least("run", "minutes", self.minutes, 0.0)
         at_least("run", "seed", self.seed, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,6 @@ from lbc.buffer import SequenceBuffer
 from lbc.config import Config
 from lbc.controller import MetaController, choose_scope
 from lbc.environments import make
-from lbc.environments.cores import usable_cores
 from lbc.errors import UserError
 from lbc.interfaces import VectorEnvironment
 from lbc.learner import Learner
@@ -40,7 +40,7 @@ class Experiment:
     config: Config
     device: torch.device
     dtype: torch.dtype
-    environment: VectorEnvironment
+    environments: tuple[VectorEnvironment, ...]  # groups of equal size that step in turns
     population: tuple[PolicyHyperParameters, ...]
     mapping: BehaviorMapping
     target: TargetPolicy
@@ -53,18 +53,22 @@ class Experiment:
 
     @property
     def spec(self) -> EnvironmentSpec:
-        return self.environment.spec
+        return self.environments[0].spec
+
+    @property
+    def num_envs(self) -> int:
+        return sum(environment.num_envs for environment in self.environments)
 
 
-def assemble(config: Config) -> Experiment:
+def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> Experiment:
+    """`environments`: groups that play elsewhere; by default all copies are made here, as one group."""
     device = select_device(config.run.device)
-    torch.set_num_threads(config.run.threads or usable_cores())
     dtype = DTYPES[config.run.precision]
     torch.manual_seed(config.run.seed)
     buffer_rng, controller_rng = np.random.default_rng(config.run.seed).spawn(2)
 
-    environment = make(config.environment, config.actor.num_envs)
-    spec, num_envs = environment.spec, environment.num_envs
+    environments = tuple(environments) or (make(config.environment, config.actor.num_envs),)
+    spec, num_envs = environments[0].spec, config.actor.num_envs
     population = build_population(config.population)
     mapping = build_mapping(config.behavior, len(population))
     target = build_target(config.target, mapping, len(population))
@@ -97,13 +101,14 @@ def assemble(config: Config) -> Experiment:
         rng=buffer_rng,
         device=device,
         dtype=dtype,
+        groups=len(environments),
     )
     actor_networks = [network() for _ in population]
     return Experiment(
         config,
         device,
         dtype,
-        environment,
+        environments,
         population,
         mapping,
         target,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lbc.actor import Actor, ActorStep, ReturnMonitor
+from lbc.actor import ActorStep, ReturnMonitor
 from lbc.learner import diagnose, kl_between
 from lbc.runtime.experiment import Experiment
 from lbc.types import Batch, ProgressSnapshot
@@ -51,13 +51,15 @@ class Tracker:
         spent = self.seconds / (60.0 * run.minutes) if run.minutes > 0 else self.frames / run.frames
         return min(1.0, spent)
 
-    def acted(self, step: ActorStep) -> None:
+    def acted(self, step: ActorStep, watched: bool = True) -> None:
+        """`watched`: this group's first environments are those whose values are followed."""
         self.frames += int((~step.seen.first).sum()) * self._experiment.spec.frames_per_step
         if step.entropy == step.entropy:  # not NaN: somebody acted
             self._entropies.append(step.entropy)
             self._responsibilities.append(step.responsibility)
-        ended = {end.index: end.truncated for end in step.ended}
-        self._monitor.watch(step.seen.reward, step.seen.first, step.value, ended)
+        if watched:
+            ended = {end.index: end.truncated for end in step.ended}
+            self._monitor.watch(step.seen.reward, step.seen.first, step.value, ended)
         for end in step.ended:
             self.episodes += 1
             self._scores.append(end.score)
@@ -78,7 +80,7 @@ class Tracker:
             self.progress(), self.frames, self.seconds, speed, self.episodes, self.score_mean, entropy
         )
 
-    def metrics(self, actor: Actor, batch: Batch | None) -> dict[str, Any]:
+    def metrics(self, oldest_episode: int, batch: Batch | None) -> dict[str, Any]:
         now = time.monotonic()
         speed = (self.frames - self._last[0]) / max(now - self._last[1], 1e-9)
         self._last = (self.frames, now)
@@ -95,8 +97,8 @@ class Tracker:
             "behavior_entropy": _mean(self._entropies),
             "policy_lag": _mean(self._lags),
             "sample_age": _mean(self._ages),
-            "episodes_in_flight": self._experiment.environment.num_envs,
-            "oldest_episode": int(actor.episode_ages().max()),
+            "episodes_in_flight": self._experiment.num_envs,
+            "oldest_episode": oldest_episode,
         }
         report |= self._experiment.controller.diagnostics()
         if self._responsibilities:
@@ -125,7 +127,7 @@ class Tracker:
 
 def watched_envs(experiment: Experiment) -> int:
     """Environments whose whole episodes are followed, value by value."""
-    return min(MONITORED_ENVS, experiment.environment.num_envs)
+    return min(MONITORED_ENVS, experiment.environments[0].num_envs)
 
 
 def _mean(values: list[float]) -> float | None:

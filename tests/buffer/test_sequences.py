@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pytest
@@ -28,9 +28,12 @@ class Diary:
     ends: float = 0.2
     seed: int = 0
     image: bool = True
+    groups: int = 1
     time: int = 0
     rows: list[Row] = field(default_factory=list)
     states: list[torch.Tensor] = field(default_factory=list)
+    sampling: bool = False  # after every group, as a runtime does
+    found: list[Batch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.spec = EnvironmentSpec(
@@ -45,6 +48,7 @@ class Diary:
             state_shape=(POLICIES, UNITS),
             rng=np.random.default_rng(self.seed),
             device=torch.device("cpu"),
+            groups=self.groups,
         )
         self.ended = np.ones(self.num_envs, bool)
 
@@ -65,19 +69,24 @@ class Diary:
             psi=torch.from_numpy(rng.normal(size=(e, PSI))).float(),
         )
         state = torch.from_numpy(rng.normal(size=(POLICIES, 2, e, UNITS))).float()
-        self.buffer.append(row, state)
         self.rows.append(row)
         self.states.append(state)
         self.ended = end
         self.time += 1
+        for group in range(self.groups):
+            envs = slice(group * e // self.groups, (group + 1) * e // self.groups)
+            part = Row(*(getattr(row, f.name)[envs] for f in fields(row)))
+            self.buffer.append(part, state[:, :, envs], group)
+            if self.sampling:
+                while self.buffer.ready():
+                    self.found.append(self.buffer.sample())
 
     def batches(self, steps: int) -> list[Batch]:
-        found = []
+        self.sampling = True
         for _ in range(steps):
             self.append()
-            while self.buffer.ready():
-                found.append(self.buffer.sample())
-        return found
+        self.sampling = False
+        return self.found
 
     def origins(self, batch: Batch) -> list[tuple[int, int]]:
         """(generation, environment) of each sequence, read from the newest frame of its last row."""
@@ -132,13 +141,14 @@ def config(**options) -> BufferConfig:
     reserve=st.integers(0, 12),
     sequence_length=st.integers(1, 4),
     burn_in=st.integers(0, 6),
+    groups=st.integers(1, 3),
     seed=st.integers(0, 100),
 )
-@example(num_envs=1, batch_size=8, replay=4, reserve=10, sequence_length=1, burn_in=0, seed=0)
-@example(num_envs=4, batch_size=16, replay=4, reserve=40, sequence_length=1, burn_in=0, seed=0)
-@example(num_envs=2, batch_size=8, replay=2, reserve=4, sequence_length=1, burn_in=0, seed=0)
+@example(num_envs=1, batch_size=8, replay=4, reserve=10, sequence_length=1, burn_in=0, groups=1, seed=0)
+@example(num_envs=4, batch_size=16, replay=4, reserve=40, sequence_length=1, burn_in=0, groups=1, seed=0)
+@example(num_envs=2, batch_size=8, replay=2, reserve=4, sequence_length=1, burn_in=0, groups=1, seed=0)
 def test_every_sequence_is_used_exactly_replay_times(
-    num_envs, batch_size, replay, reserve, sequence_length, burn_in, seed
+    num_envs, batch_size, replay, reserve, sequence_length, burn_in, groups, seed
 ):
     """No use is lost, none is invented, and the guard against overwriting never speaks.
 
@@ -151,7 +161,8 @@ def test_every_sequence_is_used_exactly_replay_times(
         replay=replay,
         reserve=reserve,
     )
-    diary = Diary(options, num_envs=num_envs, seed=seed)
+    num_envs *= groups
+    diary = Diary(options, num_envs=num_envs, seed=seed, groups=groups)
     waiting = (reserve + 2 * batch_size) // num_envs + 4  # generations that may have uses left
     generations = waiting + 15
     batches = diary.batches(generations * sequence_length + 1)
@@ -172,23 +183,25 @@ def test_every_sequence_is_used_exactly_replay_times(
     burn_in=st.integers(0, 11),
     frame_stack=st.integers(1, 4),
     ends=st.sampled_from([0.0, 0.2, 0.9]),
+    groups=st.integers(1, 3),
     seed=st.integers(0, 1000),
 )
 def test_a_batch_holds_what_was_appended(
-    num_envs, batch_size, reserve, sequence_length, burn_in, frame_stack, ends, seed
+    num_envs, batch_size, reserve, sequence_length, burn_in, frame_stack, ends, groups, seed
 ):
     """Frames, stacks, previous actions and states, over several rounds of the ring; burn-in may be
     longer than a sequence, stacks reach across sequence and ring borders, episodes start anywhere."""
     options = config(
         sequence_length=sequence_length, burn_in=burn_in, batch_size=batch_size, replay=1, reserve=reserve
     )
-    diary = Diary(options, num_envs=num_envs, frame_stack=frame_stack, ends=ends, seed=seed)
+    shape = {"num_envs": num_envs * groups, "groups": groups, "frame_stack": frame_stack}
+    diary = Diary(options, **shape, ends=ends, seed=seed, sampling=True)
     steps = max(40, 2 * len(diary.buffer._frame) + 2)
     checked = 0
     for _ in range(steps):
         diary.append()
-        while diary.buffer.ready():
-            batch = diary.buffer.sample()
+        while diary.found:
+            batch = diary.found.pop()
             assert len(batch.observation) == burn_in + sequence_length + 1
             assert batch.burn_in == burn_in
             if checked < 4 or diary.time > steps - 2 * sequence_length:

@@ -11,7 +11,7 @@ import torch
 
 from lbc.errors import TrainingError
 from lbc.parameters import load_weights
-from lbc.runtime import SerialRun, serial, train
+from lbc.runtime import SerialRun, loop, train
 from lbc.runtime.experiment import assemble, category, updates_planned
 from lbc.types import ProgressSnapshot
 from tests.builders import catch_config
@@ -139,7 +139,7 @@ def test_reports_hold_every_policy_and_every_dimension():
     run = SerialRun(catch_config())
     for _ in range(40):
         run.step()
-    metrics = run.tracker.metrics(run.actor, run.last_batch)
+    metrics = run.tracker.metrics(run.oldest_episode(), run.last_batch)
     assert len(metrics["policies"]) == 3 and len(metrics["dimensions"]) == 6
     for signs in metrics["policies"]:
         for name in ("target_entropy", "kl_to_behavior", "gradient_norm", "explained_variance", "loss_q"):
@@ -158,4 +158,4 @@ def test_a_run_begins_with_the_pushed_weights():
     for actor_network, learner in zip(e.actor_networks, e.learners, strict=True):
         pairs = zip(actor_network.parameters(), learner.network.parameters(), strict=True)
         assert all(torch.equal(p, q) for p, q in pairs)
-    assert serial.header(e)["policies"] == 3
+    assert loop.header(e)["policies"] == 3

@@ -1,7 +1,4 @@
-"""The serial runtime: one process, one loop, the same numbers for the same seed, bit for bit.
-
-(With a budget in minutes the clock enters the schedule, and with it the numbers.)
-"""
+"""The loop around a run: budget, reports, checkpoints, the end, whatever runtime plays it."""
 
 from __future__ import annotations
 
@@ -13,72 +10,22 @@ from typing import Any
 
 import torch
 
-from lbc.actor import Actor
 from lbc.config import Config
 from lbc.errors import TrainingError
 from lbc.interfaces import Reporter
 from lbc.parameters import save_weights
-from lbc.runtime.experiment import Experiment, assemble, category, updates_planned
-from lbc.runtime.tracker import Tracker, watched_envs
+from lbc.runtime.experiment import Experiment, category, updates_planned
+from lbc.runtime.run import RUNTIMES, Run
 from lbc.types import Batch
 
 PROGRESS_SECONDS = 0.25
-
-
-class SerialRun:
-    """Acts, stores, learns, in turns; `step` is one actor step and all updates that became due."""
-
-    def __init__(self, config: Config) -> None:
-        self.experiment: Experiment = assemble(config)
-        e = self.experiment
-        self.actor = Actor(
-            e.environment,
-            e.actor_networks,
-            e.population,
-            e.mapping,
-            e.target,
-            e.controller,
-            config.run.seed,
-            e.device,
-            e.dtype,
-            watched=watched_envs(e),
-        )
-        self.tracker = Tracker(e)
-        self.last_batch: Batch | None = None
-        self._steps = 0
-        self._versions = [-1] * len(e.learners)
-
-    def step(self) -> None:
-        if self._steps % self.experiment.config.actor.pull_interval == 0:
-            self._pull()
-        acted = self.actor.step()
-        self.experiment.buffer.append(acted.row, acted.state)
-        self.tracker.acted(acted)
-        self._steps += 1
-        while self.experiment.buffer.ready():
-            self._learn(self.experiment.buffer.sample())
-
-    def _pull(self) -> None:
-        for i, network in enumerate(self.experiment.actor_networks):
-            self._versions[i] = self.experiment.server.pull(i, network, have=self._versions[i])
-
-    def _learn(self, batch: Batch) -> None:
-        self.last_batch = batch
-        progress = self.tracker.progress()
-        lag = 0.0
-        for i, learner in enumerate(self.experiment.learners):
-            lag += (learner.updates - self._versions[i]) / len(self.experiment.learners)
-            learner.update(batch, progress)
-            if learner.updates % self.experiment.config.learner.push_interval == 0:
-                self.experiment.server.push(i, learner.network, learner.updates)
-        self.tracker.learned(batch, lag)
 
 
 def train(
     config: Config, reporter: Reporter, directory: Path, should_stop: Callable[[], bool]
 ) -> dict[str, Any]:
     """Runs to the budget's end or until asked to stop; returns the summary."""
-    run = SerialRun(config)
+    run: Run = RUNTIMES[config.run.runtime](config)
     reporter.start(header(run.experiment))
     report_at, checkpoint_at, progress_at = 1.0 / config.run.reports, config.run.checkpoint_seconds, 0.0
     seconds_at = config.run.report_seconds
@@ -94,20 +41,23 @@ def train(
                 reporter.progress(tracker.snapshot())
                 progress_at = tracker.seconds + PROGRESS_SECONDS
             if tracker.progress() >= report_at or tracker.seconds >= seconds_at:
-                reporter.report(tracker.metrics(run.actor, run.last_batch))
+                run.settle()
+                reporter.report(tracker.metrics(run.oldest_episode(), run.last_batch))
                 report_at = tracker.progress() + 1.0 / config.run.reports
                 seconds_at = tracker.seconds + config.run.report_seconds
             if tracker.seconds >= checkpoint_at:
+                run.settle()
                 save_checkpoint(run, directory)
                 checkpoint_at = tracker.seconds + config.run.checkpoint_seconds
+        run.settle()
     except TrainingError:
         write_batch_statistics(directory / "failed_batch.json", run.last_batch)
         save_checkpoint(run, directory)
         reporter.finish(summary(run, "failed"))
         raise
     finally:
-        run.experiment.environment.close()
-    reporter.report(tracker.metrics(run.actor, run.last_batch))
+        run.close()
+    reporter.report(tracker.metrics(run.oldest_episode(), run.last_batch))
     save_checkpoint(run, directory)
     result = summary(run, outcome)
     reporter.finish(result)
@@ -123,14 +73,15 @@ def header(e: Experiment) -> dict[str, Any]:
         "policies": len(e.population),
         "target_policy": e.config.target.policy,
         "controller": f"{e.config.controller.kind}, {e.controller.scope}",
-        "environments": e.environment.num_envs,
+        "runtime": e.config.run.runtime,
+        "environments": e.num_envs,
         "parameters": sum(p.numel() for p in e.learners[0].network.parameters()),
         "updates_planned": None if timed else updates_planned(e.config, e.spec.frames_per_step),
         "threads": torch.get_num_threads(),
     }
 
 
-def summary(run: SerialRun, outcome: str) -> dict[str, Any]:
+def summary(run: Run, outcome: str) -> dict[str, Any]:
     tracker, experiment = run.tracker, run.experiment
     m = experiment.space.components
     favourite = experiment.controller.favourite()
@@ -153,7 +104,7 @@ def summary(run: SerialRun, outcome: str) -> dict[str, Any]:
     }
 
 
-def save_checkpoint(run: SerialRun, directory: Path) -> None:
+def save_checkpoint(run: Run, directory: Path) -> None:
     folder = directory / "checkpoints"
     folder.mkdir(parents=True, exist_ok=True)
     weights = [learner.network.state_dict() for learner in run.experiment.learners]

@@ -1,0 +1,293 @@
+"""Environments in processes of their own, over shared memory, in groups that take turns.
+
+    pool = WorkerPool(config, num_envs=512, workers=16, groups=2)
+    a, b = pool.groups                       # each a VectorEnvironment of 256 copies
+    a.send(actions); b.send(actions)
+    a.recv()                                 # b plays while somebody thinks about a
+
+Every worker plays a share of every group, one after the other, so its core never waits while any
+group has actions.  Frames travel through shared memory, words ("step group 1", "done") through one
+pipe per worker.  A pipe is also how death is noticed: a worker whose parent is gone reads the end of
+its pipe and ends, and a parent whose worker is gone says so.  The memory has no name in the file
+system, so nothing of it is left behind, whoever dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import signal
+import struct
+import time
+import traceback
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
+from lbc.environments.cores import usable_cores
+from lbc.errors import TrainingError, UserError
+from lbc.interfaces import VectorEnvironment
+from lbc.types import EnvironmentSpec, EnvironmentStep
+
+REPLY_SECONDS = 120.0  # a worker that says nothing for so long hangs
+START_SECONDS = 600.0  # building hundreds of emulators takes time
+_RESET, _STEP, _CLOSE = b"reset", b"step", b"close"
+_WORD = struct.Struct("5s i q")  # what, group, seed
+_DONE, _FAILED = b"\x01", b"\x00"
+
+
+class WorkerPool:
+    """`num_envs` copies of one game in `workers` processes, split into `groups` of equal size."""
+
+    def __init__(self, config: EnvironmentConfig, num_envs: int, workers: int = 0, groups: int = 2) -> None:
+        if num_envs % groups:
+            raise UserError(
+                f"actor.num_envs is {num_envs}, but must be a multiple of actor.groups = {groups}."
+            )
+        size = num_envs // groups
+        workers = min(workers or usable_cores(), size)
+        probe = make(dataclasses.replace(config, threads=1), 1)  # bad input is told here, in one sentence
+        self.spec: EnvironmentSpec = probe.spec
+        probe.close()
+        self.num_envs = num_envs
+        context = _context()
+        shares = [len(part) for part in np.array_split(np.arange(size), workers)]  # copies of each worker
+        bounds = np.cumsum([0, *shares]).tolist()
+        memory = [_Shared.allocate(context, size, self.spec) for _ in range(groups)]
+        self._workers: list[_Worker] = []
+        try:
+            for number in range(workers):
+                share = slice(bounds[number], bounds[number + 1])
+                self._workers.append(_Worker(context, number, config, share, memory))
+            for worker in self._workers:
+                worker.hear(START_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+        self.groups = [
+            Group(number, number * size, self.spec, shared, self._workers)
+            for number, shared in enumerate(memory)
+        ]
+
+    @property
+    def pids(self) -> list[int]:
+        return [worker.pid for worker in self._workers]
+
+    def close(self) -> None:
+        """Ends all processes; may be called twice."""
+        for worker in self._workers:
+            worker.dismiss()
+        for worker in self._workers:
+            worker.join()
+        self._workers.clear()
+
+
+class Group:
+    """One group of a pool as a `VectorEnvironment`; copies `first_env ..` of the pool."""
+
+    def __init__(
+        self,
+        number: int,
+        first_env: int,
+        spec: EnvironmentSpec,
+        shared: _Shared,
+        workers: Sequence[_Worker],
+    ) -> None:
+        self.first_env = first_env
+        self.spec = spec
+        self.num_envs = shared.size
+        self._number = number
+        self._memory = shared.arrays()
+        self._workers = workers
+
+    def reset(self, seed: int) -> EnvironmentStep:
+        self._tell(_RESET, seed + self.first_env)
+        return self.recv()
+
+    def step(self, actions: np.ndarray) -> EnvironmentStep:
+        self.send(actions)
+        return self.recv()
+
+    def send(self, actions: np.ndarray) -> None:
+        self._memory.action[:] = actions
+        self._tell(_STEP)
+
+    def recv(self) -> EnvironmentStep:
+        """Waits for all workers; the frames lie in the shared memory until the next `send`."""
+        for worker in self._workers:
+            worker.hear(REPLY_SECONDS)
+        m = self._memory
+        return EnvironmentStep(
+            m.frame, m.reward.copy(), m.terminated.copy(), m.truncated.copy(), m.first.copy()
+        )
+
+    def close(self) -> None:
+        """The pool owns the processes."""
+
+    def _tell(self, what: bytes, seed: int = 0) -> None:
+        word = _WORD.pack(what, self._number, seed)
+        for worker in self._workers:
+            worker.tell(word)
+
+
+@dataclasses.dataclass
+class _Arrays:
+    frame: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    first: np.ndarray
+    action: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shared:
+    """The memory of one group, as it travels to a worker."""
+
+    size: int
+    frame_shape: tuple[int, ...]
+    frame_dtype: type
+    memory: tuple[Any, ...]  # one raw array per field of `_Arrays`
+
+    @classmethod
+    def allocate(cls, context: Any, size: int, spec: EnvironmentSpec) -> _Shared:
+        lengths = [
+            np.dtype(kind).itemsize * int(np.prod(shape))
+            for kind, shape in cls._layout(size, spec.frame_shape, spec.frame_dtype)
+        ]
+        return cls(
+            size,
+            spec.frame_shape,
+            spec.frame_dtype,
+            tuple(context.RawArray("b", length) for length in lengths),
+        )
+
+    @staticmethod
+    def _layout(size: int, shape: tuple[int, ...], frame: type) -> list[tuple[Any, tuple[int, ...]]]:
+        row = (size,)
+        return [
+            ((frame), (size, *shape)),
+            (np.float32, row),
+            (bool, row),
+            (bool, row),
+            (bool, row),
+            (np.int64, row),
+        ]
+
+    def arrays(self, share: slice = slice(None)) -> _Arrays:
+        layout = self._layout(self.size, self.frame_shape, self.frame_dtype)
+        return _Arrays(
+            *(
+                np.frombuffer(raw, dtype=kind).reshape(shape)[share]
+                for raw, (kind, shape) in zip(self.memory, layout, strict=True)
+            )
+        )
+
+
+class _Worker:
+    """The parent's end of one process."""
+
+    def __init__(
+        self, context: Any, number: int, config: EnvironmentConfig, share: slice, memory: list[_Shared]
+    ) -> None:
+        self._number = number
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(theirs, config, share, memory), name=f"lbc-environments-{number}", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid)
+
+    def tell(self, word: bytes) -> None:
+        try:
+            self._pipe.send_bytes(word)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._gone() from None
+
+    def hear(self, seconds: float) -> None:
+        """Waits for the answer to the oldest word that has none yet."""
+        try:
+            if not self._pipe.poll(seconds):
+                raise TrainingError(
+                    f"environment process {self._number} (pid {self.pid}) has not answered for "
+                    f"{seconds:.0f} seconds; the game hangs, or the machine is far too busy."
+                )
+            answer = self._pipe.recv_bytes()
+        except (EOFError, ConnectionResetError):
+            raise self._gone() from None
+        if answer != _DONE:
+            raise TrainingError(
+                f"environment process {self._number} failed:\n{answer[1:].decode(errors='replace')}"
+            )
+
+    def _gone(self) -> TrainingError:
+        self._process.join(1.0)
+        return TrainingError(
+            f"environment process {self._number} (pid {self.pid}) ended by itself "
+            f"(exit code {self._process.exitcode}); was it killed, or out of memory?"
+        )
+
+    def dismiss(self) -> None:
+        with contextlib.suppress(OSError):
+            self._pipe.send_bytes(_WORD.pack(_CLOSE, 0, 0))
+            self._pipe.close()
+
+    def join(self, seconds: float = 5.0) -> None:
+        self._process.join(seconds)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+
+def _context() -> Any:
+    """A server that is forked for every worker: quick, small, and clean of this process's threads."""
+    methods = multiprocessing.get_all_start_methods()
+    context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    if "forkserver" in methods:
+        context.set_forkserver_preload(["lbc.environments.workers"])
+    return context
+
+
+def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[_Shared]) -> None:
+    """A worker's life: builds its copies, then does what it is told until its pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we
+        try:
+            arrays = [shared.arrays(share) for shared in memory]
+            copies = share.stop - share.start
+            one_thread = dataclasses.replace(config, threads=1)
+            games = [make(one_thread, copies) for _ in memory]
+            pipe.send_bytes(_DONE)
+            while _obey(pipe, games, arrays, share.start):
+                pipe.send_bytes(_DONE)
+        except (EOFError, OSError):
+            raise
+        except Exception:
+            pipe.send_bytes(_FAILED + traceback.format_exc(limit=-6).encode())
+            time.sleep(0.5)  # for the words to be read before the end of the pipe
+
+
+def _obey(pipe: Connection, games: list[VectorEnvironment], arrays: list[_Arrays], first_env: int) -> bool:
+    what, group, seed = _WORD.unpack(pipe.recv_bytes())
+    if what.rstrip(b"\0") == _CLOSE:
+        return False
+    game, mine = games[group], arrays[group]
+    resets = what.rstrip(b"\0") == _RESET
+    seen = game.reset(seed + first_env) if resets else game.step(mine.action)
+    mine.frame[...] = seen.frame
+    mine.reward[...] = seen.reward
+    mine.terminated[...] = seen.terminated
+    mine.truncated[...] = seen.truncated
+    mine.first[...] = seen.first
+    return True

@@ -1,0 +1,54 @@
+"""The learners at work: one batch for all of them, at once or one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from lbc.learner import Learner
+from lbc.parameters import ParameterServer
+from lbc.types import Batch
+
+
+class Crew:
+    """::
+
+    crew.learn(batch, progress)     # waits for the batch before this one, then returns at once
+    crew.wait()                     # until every learner has finished; raises what went wrong
+
+    Without threads `learn` returns when all is done.  At most one batch is in flight, which bounds the
+    policies' lag: whoever acts faster than the crew learns has to wait for it.
+    """
+
+    def __init__(
+        self, learners: Sequence[Learner], server: ParameterServer, push_interval: int, threads: bool
+    ) -> None:
+        self._learners = learners
+        self._server = server
+        self._push_interval = push_interval
+        self._pool = ThreadPoolExecutor(len(learners), "learner") if threads else None
+        self._busy: list[Future[None]] = []
+
+    def learn(self, batch: Batch, progress: float) -> None:
+        self.wait()
+        if self._pool is None:
+            for learner in self._learners:
+                self._update(learner, batch, progress)
+        else:
+            work = (self._update, batch, progress)
+            self._busy = [self._pool.submit(work[0], learner, *work[1:]) for learner in self._learners]
+
+    def _update(self, learner: Learner, batch: Batch, progress: float) -> None:
+        learner.update(batch, progress)
+        if learner.updates % self._push_interval == 0:
+            self._server.push(learner.policy.index, learner.network, learner.updates)
+
+    def wait(self) -> None:
+        busy, self._busy = self._busy, []
+        failures = [failure for failure in (future.exception() for future in busy) if failure is not None]
+        if failures:
+            raise failures[0]
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)

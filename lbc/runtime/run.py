@@ -1,0 +1,127 @@
+"""One experiment in motion: acts, stores, learns.  The two runtimes differ in where the games play and
+whether the learners wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from lbc.actor import Actor
+from lbc.config import Config
+from lbc.environments.cores import usable_cores
+from lbc.environments.workers import WorkerPool
+from lbc.interfaces import VectorEnvironment
+from lbc.runtime.crew import Crew
+from lbc.runtime.experiment import Experiment, assemble
+from lbc.runtime.tracker import Tracker, watched_envs
+from lbc.types import Batch
+
+
+class Run:
+    """`step` is one step of the group whose turn it is, and all updates that became due."""
+
+    def __init__(self, config: Config, environments: Sequence[VectorEnvironment], concurrent: bool) -> None:
+        self.experiment: Experiment = assemble(config, environments)
+        e = self.experiment
+        self.actors: list[Actor] = []
+        first_env = 0
+        for environment in e.environments:
+            actor = Actor(
+                environment,
+                e.actor_networks,
+                e.population,
+                e.mapping,
+                e.target,
+                e.controller,
+                config.run.seed,
+                e.device,
+                e.dtype,
+                watched=0 if self.actors else watched_envs(e),
+                first_env=first_env,
+            )
+            first_env += environment.num_envs
+            self.actors.append(actor)
+        self.crew = Crew(e.learners, e.server, config.learner.push_interval, concurrent)
+        self.tracker = Tracker(e)
+        self.last_batch: Batch | None = None
+        self._steps = 0  # of all groups together
+        self._versions = [-1] * len(e.learners)
+
+    @property
+    def actor(self) -> Actor:
+        """The first group's."""
+        return self.actors[0]
+
+    def step(self) -> None:
+        group = self._steps % len(self.actors)
+        if self._steps % (self.experiment.config.actor.pull_interval * len(self.actors)) == 0:
+            self._pull()
+        acted = self.actors[group].step()
+        self.experiment.buffer.append(acted.row, acted.state, group)
+        self.tracker.acted(acted, watched=group == 0)
+        self._steps += 1
+        while self.experiment.buffer.ready():
+            self._learn(self.experiment.buffer.sample())
+
+    def _pull(self) -> None:
+        for i, network in enumerate(self.experiment.actor_networks):
+            self._versions[i] = self.experiment.server.pull(i, network, have=self._versions[i])
+
+    def _learn(self, batch: Batch) -> None:
+        self.crew.wait()
+        self.last_batch = batch
+        learners = self.experiment.learners
+        lag = sum(
+            learner.updates - version for learner, version in zip(learners, self._versions, strict=True)
+        )
+        self.crew.learn(batch, self.tracker.progress())
+        self.tracker.learned(batch, lag / len(learners))
+
+    def oldest_episode(self) -> int:
+        """Steps that the longest episode in flight has lasted."""
+        return max(int(actor.episode_ages().max()) for actor in self.actors)
+
+    def settle(self) -> None:
+        """Waits until no learner is at work, so that weights and statistics stand still."""
+        self.crew.wait()
+
+    def close(self) -> None:
+        self.crew.close()
+        for environment in self.experiment.environments:
+            environment.close()
+
+
+class SerialRun(Run):
+    """One process, one loop, the same numbers for the same seed, bit for bit.
+
+    (With a budget in minutes the clock enters the schedule, and with it the numbers.)
+    """
+
+    def __init__(self, config: Config) -> None:
+        torch.set_num_threads(config.run.threads or usable_cores())
+        super().__init__(config, (), concurrent=False)
+
+
+class LocalRun(Run):
+    """Environment processes play in groups, this process infers for one group while the others play,
+    and every learner has a thread of its own."""
+
+    def __init__(self, config: Config) -> None:
+        each = max(1, usable_cores() // config.population.size)
+        torch.set_num_threads(config.run.threads or each)
+        self.pool = WorkerPool(
+            config.environment, config.actor.num_envs, config.actor.workers, config.actor.groups
+        )
+        try:
+            super().__init__(config, self.pool.groups, concurrent=True)
+        except BaseException:
+            self.pool.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self.pool.close()
+
+
+RUNTIMES = {"serial": SerialRun, "local": LocalRun}

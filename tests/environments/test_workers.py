@@ -1,0 +1,182 @@
+"""Environment processes: the same games as in this process, none lost, none left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from lbc.config import EnvironmentConfig
+from lbc.environments import make
+from lbc.environments import workers as workers_module
+from lbc.environments.workers import WorkerPool
+from lbc.errors import TrainingError, UserError
+from lbc.types import EnvironmentStep
+
+FIELDS = ("frame", "reward", "terminated", "truncated", "first")
+CATCH = EnvironmentConfig(id="catch", catch_rows=5, catch_columns=3)
+
+
+def assert_same(expected: EnvironmentStep, groups: list[EnvironmentStep]) -> None:
+    for name in FIELDS:
+        parts = [getattr(step, name) for step in groups]
+        np.testing.assert_array_equal(getattr(expected, name), np.concatenate(parts))
+
+
+@pytest.mark.parametrize(
+    ("config", "workers", "groups", "steps"),
+    [
+        (CATCH, 1, 1, 40),
+        (CATCH, 3, 2, 40),  # shares of different size
+        (EnvironmentConfig(id="MinAtar/Breakout"), 2, 2, 120),
+        (EnvironmentConfig(id="ALE/Pong-v5", image_size=42), 2, 3, 30),
+    ],
+)
+def test_a_pool_plays_what_one_environment_plays(config, workers, groups, steps):
+    """Whatever the split into groups and processes: copy e is seeded with seed + e."""
+    alone = make(config, 12)
+    pool = WorkerPool(config, 12, workers, groups)
+    try:
+        assert pool.spec == alone.spec
+        assert_same(alone.reset(5), [group.reset(5) for group in pool.groups])
+        rng = np.random.default_rng(0)
+        for _ in range(steps):
+            actions = rng.integers(0, alone.spec.num_actions, 12)
+            for group in pool.groups:
+                group.send(actions[group.first_env : group.first_env + group.num_envs])
+            assert_same(alone.step(actions), [group.recv() for group in pool.groups])
+    finally:
+        pool.close()
+        alone.close()
+
+
+def test_groups_are_independent():
+    """A group that is never stepped does not hold the others up."""
+    pool = WorkerPool(CATCH, 4, workers=1, groups=2)
+    try:
+        a, b = pool.groups
+        a.reset(1), b.reset(1)
+        b.send(np.zeros(2, dtype=np.int64))
+        b.recv()
+        for _ in range(3):
+            b.step(np.zeros(2, dtype=np.int64))
+        assert b.step(np.zeros(2, dtype=np.int64)).first.all()  # 4-step episodes: five steps after the reset
+        assert not a.step(np.zeros(2, dtype=np.int64)).first.any()
+    finally:
+        pool.close()
+
+
+def test_what_arrived_stays_what_it_was():
+    """Rewards and flags are copies; only frames lie in the shared memory until the next send."""
+    pool = WorkerPool(CATCH, 2, workers=1, groups=1)
+    try:
+        (group,) = pool.groups
+        steps = [group.reset(1)]
+        first = steps[0].first.copy()
+        for _ in range(3):
+            steps.append(group.step(np.ones(2, dtype=np.int64)))
+        np.testing.assert_array_equal(steps[0].first, first)
+        assert first.all() and not steps[1].first.any()
+    finally:
+        pool.close()
+
+
+def test_bad_input_is_told_before_any_process_starts():
+    with pytest.raises(UserError, match="Did you mean 'catch'"):
+        WorkerPool(EnvironmentConfig(id="ketch"), 4)
+    with pytest.raises(UserError, match=r"actor\.num_envs is 3, but must be a multiple of actor\.groups = 2"):
+        WorkerPool(CATCH, 3, groups=2)
+
+
+def test_a_killed_process_is_noticed():
+    pool = WorkerPool(CATCH, 4, workers=2, groups=1)
+    try:
+        (group,) = pool.groups
+        group.reset(1)
+        os.kill(pool.pids[1], signal.SIGKILL)
+        with pytest.raises(TrainingError, match=r"environment process 1 .* ended by itself \(exit code -9\)"):
+            for _ in range(3):
+                group.step(np.zeros(4, dtype=np.int64))
+    finally:
+        pool.close()
+
+
+def test_a_hanging_process_is_noticed(monkeypatch):
+    monkeypatch.setattr(workers_module, "REPLY_SECONDS", 0.3)
+    pool = WorkerPool(CATCH, 2, workers=1, groups=1)
+    try:
+        (group,) = pool.groups
+        group.reset(1)
+        os.kill(pool.pids[0], signal.SIGSTOP)
+        with pytest.raises(TrainingError, match="has not answered"):
+            group.step(np.zeros(2, dtype=np.int64))
+        os.kill(pool.pids[0], signal.SIGCONT)
+    finally:
+        pool.close()
+
+
+def test_a_failing_game_says_why():
+    pool = WorkerPool(CATCH, 2, workers=1, groups=1)
+    try:
+        (group,) = pool.groups
+        group.reset(1)
+        with pytest.raises(TrainingError, match="environment process 0 failed"):
+            group.step(np.full(2, 99))
+    finally:
+        pool.close()
+
+
+def test_closing_ends_every_process():
+    pool = WorkerPool(CATCH, 4, workers=2)
+    pids = pool.pids
+    pool.close()
+    assert not any(alive(pid) for pid in pids)
+    pool.close()  # twice is fine
+
+
+PARENT = """
+import time
+from lbc.config import EnvironmentConfig
+from lbc.environments.workers import WorkerPool
+if __name__ == "__main__":
+    pool = WorkerPool(EnvironmentConfig(id="catch"), 4, workers=2)
+    print(*pool.pids, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_no_orphans_when_the_parent_is_killed(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    parent = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 2 and all(alive(pid) for pid in pids)
+    finally:
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 20
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_workers_live_without_torch():
+    """A worker's memory is the game's, not a deep-learning framework's."""
+    code = "import sys, lbc.environments.workers; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def alive(pid: int) -> bool:
+    """Running, and not a zombie that waits to be collected."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

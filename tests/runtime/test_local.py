@@ -1,0 +1,192 @@
+"""The local runtime: the same algorithm as in one process, with games and learners running at once."""
+
+from __future__ import annotations
+
+import copy
+import math
+import multiprocessing
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from lbc.config import EnvironmentConfig
+from lbc.errors import TrainingError
+from lbc.runtime import LocalRun, SerialRun, train
+from lbc.types import Batch
+from tests.actor.test_actor import recomputed_log_mu
+from tests.builders import catch_config
+from tests.runtime.test_serial import Notebook
+
+
+def local_config(**sections: Any):
+    wishes = {"actor": {"num_envs": 6, "workers": 2, "groups": 2}, "run": {}} | sections
+    wishes["run"] = {"runtime": "local"} | wishes["run"]
+    return catch_config(**wishes)
+
+
+@pytest.fixture
+def started():
+    """Starts runs and closes them, whatever happens."""
+    runs: list[LocalRun] = []
+
+    def start(**sections: Any) -> LocalRun:
+        runs.append(LocalRun(local_config(**sections)))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        run.close()
+
+
+def test_a_run_ends_with_everything_a_serial_run_leaves(tmp_path):
+    notebook = Notebook()
+    summary = train(local_config(run={"frames": 3000}), notebook, tmp_path, lambda: False)
+    assert summary["outcome"] == "finished" and summary["frames"] >= 3000
+    assert summary["episodes"] > 100 and summary["updates"] > 50
+    assert (tmp_path / "checkpoints" / "weights.safetensors").exists()
+    assert notebook.headers[0]["runtime"] == "local"
+    assert not multiprocessing.active_children(), "no process is left"
+
+
+def test_given_the_same_batch_both_runtimes_learn_the_same():
+    """Losses, gradients, weights and statistics after each of five batches: equal, bit for bit."""
+    serial, local = SerialRun(catch_config()), None
+    batches: list[Batch] = []
+    while len(batches) < 5:
+        serial.step()
+        if serial.last_batch is not None and not (batches and batches[-1] is serial.last_batch):
+            batches.append(serial.last_batch)
+    torch.manual_seed(0)
+    fresh = SerialRun(catch_config())
+    local = LocalRun(local_config(actor={"num_envs": 4, "workers": 2}))
+    try:
+        for number, batch in enumerate(batches):
+            fresh.crew.learn(batch, number / 10)
+            local.crew.learn(batch, number / 10)
+            local.crew.wait()
+            for one, other in zip(fresh.experiment.learners, local.experiment.learners, strict=True):
+                assert one.gradient_norm == other.gradient_norm
+                ours, theirs = one.network.state_dict(), other.network.state_dict()
+                assert ours.keys() == theirs.keys()
+                assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    finally:
+        local.close()
+
+
+def test_stored_behavior_and_states_are_those_of_a_step_by_step_play(started):
+    """Actors keep version 0 (no push): every mu of every batch is recomputed from the stored recurrent
+    state, across borders of sequences and ends of episodes, for both groups."""
+    run = started(learner={"push_interval": 10_000})
+    e, checked = run.experiment, 0
+    for _ in range(150):
+        run.step()
+        if run.last_batch is not None:
+            batch = run.last_batch
+            log_mu = recomputed_log_mu(batch, e.actor_networks, e.population, e.mapping)
+            torch.testing.assert_close(log_mu, batch.log_mu, rtol=1e-9, atol=1e-9)
+            checked += int(batch.first.any())
+    run.settle()
+    assert checked > 10 and e.learners[0].updates > 10
+
+
+def test_no_step_is_lost_or_doubled(started):
+    """A game that counts its steps, in three processes and three groups, ends by clock and by rule: every
+    sequence of every copy follows the one before it, and is used exactly `replay` times."""
+    config = local_config(
+        actor={"num_envs": 9, "workers": 3, "groups": 3},
+        buffer={"sequence_length": 5, "burn_in": 2, "batch_size": 4, "replay": 3},
+        environment={},
+    )
+    config = replace(config, environment=EnvironmentConfig(id="tests.runtime.counting:make"))
+    run = LocalRun(config)
+    try:
+        seen: Counter[tuple[int, ...]] = Counter()
+        for _ in range(400):
+            before = run.last_batch
+            sampled: list[Batch] = []
+            learn = run._learn
+
+            def keep(batch: Batch, learn=learn, sampled=sampled) -> None:
+                sampled.append(batch)
+                learn(batch)
+
+            run._learn = keep  # type: ignore[method-assign]
+            run.step()
+            run._learn = learn  # type: ignore[method-assign]
+            assert run.last_batch is (sampled[-1] if sampled else before)
+            for batch in sampled:
+                rows = batch.observation[2:, :].long()  # [T + 1, S, 3], burn-in left out
+                for s in range(rows.shape[1]):
+                    check_consecutive(rows[:, s].tolist(), batch.first[2:, s].tolist())
+                    seen[tuple(rows[0, s].tolist())] += 1
+        numbers = {number for number, _, _ in seen}
+        assert numbers == set(range(1, 10)), "copy e is seeded with seed + e, all of them play"
+        assert set(Counter(seen.values())) <= {1, 2, 3}
+        assert sum(count == 3 for count in seen.values()) > 0.9 * len(seen), "all but the newest"
+        steps = run.tracker.frames
+        assert steps > 0.8 * 400 * 3
+    finally:
+        run.close()
+
+
+def check_consecutive(rows: list[list[int]], first: list[bool]) -> None:
+    for (number, episode, step), (number_, episode_, step_), begins in zip(
+        rows, rows[1:], first[1:], strict=False
+    ):
+        assert number == number_
+        if begins:
+            assert (episode_, step_) == (episode + 1, 0) and step == 3 + (number + episode) % 5
+        else:
+            assert (episode_, step_) == (episode, step + 1)
+
+
+def test_lag_is_bounded_by_one_batch_and_the_two_intervals(started):
+    run = started(learner={"push_interval": 3}, actor={"num_envs": 6, "workers": 2, "pull_interval": 4})
+    lags: list[float] = []
+    learned = run.tracker.learned
+    run.tracker.learned = lambda batch, lag: (lags.append(lag), learned(batch, lag))  # type: ignore
+    for _ in range(300):
+        run.step()
+    # 6 environments x 4 steps between two pulls give 24 x 2 / (7 x 4) < 2 batches
+    assert 0 <= min(lags) and max(lags) <= 3 + 2 + 1
+    assert len(lags) > 50
+
+
+def test_a_learner_s_failure_ends_the_run_in_one_sentence(tmp_path, monkeypatch):
+    original = LocalRun._learn
+
+    def poisoned(self, batch):
+        if self.experiment.learners[0].updates >= 5:
+            batch = replace(batch, reward=batch.reward.clone())
+            batch.reward[3, 1] = math.inf
+        original(self, batch)
+
+    monkeypatch.setattr(LocalRun, "_learn", poisoned)
+    config = local_config(population={"shapings": ("sqrt", "log", "sqrt")})
+    with pytest.raises(TrainingError, match="non-finite"):
+        train(config, Notebook(), tmp_path, lambda: False)
+    assert not multiprocessing.active_children()
+
+
+def test_it_learns_catch(started):
+    """A miniature: half of all balls are caught by chance, most of them after some thousand frames."""
+    run = started(
+        population={"discounts": (0.9, 0.95, 0.9)},
+        behavior={"tau_high": math.exp(2) - 1, "tau_accuracy": 0.1},
+        learner={"learning_rate": 3e-3, "push_interval": 1, "warmup_steps": 100},
+        actor={"num_envs": 16, "workers": 2, "pull_interval": 1},
+        run={"frames": 16_000, "score_window": 200},
+    )
+    weights = [copy.deepcopy(learner.network.state_dict()) for learner in run.experiment.learners]
+    early = None
+    while run.tracker.progress() < 1.0:
+        run.step()
+        if early is None and run.tracker.episodes >= 200:
+            early = run.tracker.score_mean
+    run.settle()
+    assert early is not None and run.tracker.score_mean > early + 0.3
+    moved = run.experiment.learners[0].network.state_dict()
+    assert any(not torch.equal(weights[0][name], moved[name]) for name in moved)
