@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,6 +47,7 @@ class ActorStep:
     entropy: float  # of mu, mean over the environments that really acted; NaN if none did
     responsibility: np.ndarray  # [M] mean share of each component in the actions taken
     ended: list[EpisodeEnd]  # episodes whose final frame this row holds
+    waited: float  # seconds until the environments had played
 
 
 class Actor:
@@ -93,8 +95,10 @@ class Actor:
 
     @torch.inference_mode()
     def step(self) -> ActorStep:
+        asked = time.perf_counter()
         seen = self._opening or self.environment.recv()
         self._opening = None
+        waited = time.perf_counter() - asked
         ended = self._follow_episodes(seen)
         frame = torch.tensor(seen.frame, device=self._device, dtype=self._stack.dtype)
         over = seen.terminated | seen.truncated
@@ -120,6 +124,7 @@ class Actor:
             entropy=float(packed[count]),
             responsibility=packed[count + 1 : count + 1 + m],
             ended=ended,
+            waited=waited,
         )
 
     def _log_pi(self, phi: Tensor, psi: Tensor) -> Tensor:

@@ -238,6 +238,7 @@ class RunConfig:
     checkpoint_seconds: float = 300.0
     device: str = "auto"  # auto | cpu | cuda | mps
     precision: str = "float32"  # float32 | float64
+    evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
     threads: int = 0  # torch threads; 0: the usable cores ('local': shared among the learners)
 
     def __post_init__(self) -> None:
@@ -251,3 +252,4 @@ class RunConfig:
         positive("run", "checkpoint_seconds", self.checkpoint_seconds)
         one_of("run", "precision", self.precision, ("float32", "float64"))
         at_least("run", "threads", self.threads, 0)
+        at_least("run", "evaluation_episodes", self.evaluation_episodes, 0)

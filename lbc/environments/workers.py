@@ -37,8 +37,8 @@ from lbc.types import EnvironmentSpec, EnvironmentStep
 
 REPLY_SECONDS = 120.0  # a worker that says nothing for so long hangs
 START_SECONDS = 600.0  # building hundreds of emulators takes time
-_RESET, _STEP, _CLOSE = b"reset", b"step", b"close"
-_WORD = struct.Struct("5s i q")  # what, group, seed
+_RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"
+_WORD = struct.Struct("5s i q")  # what, group, and a number: the seed, or how many steps
 _DONE, _FAILED = b"\x01", b"\x00"
 
 
@@ -56,7 +56,7 @@ class WorkerPool:
         self.spec: EnvironmentSpec = probe.spec
         probe.close()
         self.num_envs = num_envs
-        context = _context()
+        context = process_context()
         shares = [len(part) for part in np.array_split(np.arange(size), workers)]  # copies of each worker
         bounds = np.cumsum([0, *shares]).tolist()
         memory = [_Shared.allocate(context, size, self.spec) for _ in range(groups)]
@@ -130,8 +130,14 @@ class Group:
     def close(self) -> None:
         """The pool owns the processes."""
 
-    def _tell(self, what: bytes, seed: int = 0) -> None:
-        word = _WORD.pack(what, self._number, seed)
+    def spin(self, steps: int) -> None:
+        """Steps all copies with random actions and waits; nothing travels: the bare emulator."""
+        self._tell(_SPIN, steps)
+        for worker in self._workers:
+            worker.hear(START_SECONDS)
+
+    def _tell(self, what: bytes, number: int = 0) -> None:
+        word = _WORD.pack(what, self._number, number)
         for worker in self._workers:
             worker.tell(word)
 
@@ -249,7 +255,7 @@ class _Worker:
             self._process.join()
 
 
-def _context() -> Any:
+def process_context() -> Any:
     """A server that is forked for every worker: quick, small, and clean of this process's threads."""
     methods = multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -279,12 +285,17 @@ def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: lis
 
 
 def _obey(pipe: Connection, games: list[VectorEnvironment], arrays: list[_Arrays], first_env: int) -> bool:
-    what, group, seed = _WORD.unpack(pipe.recv_bytes())
-    if what.rstrip(b"\0") == _CLOSE:
+    word, group, number = _WORD.unpack(pipe.recv_bytes())
+    what = word.rstrip(b"\0")
+    if what == _CLOSE:
         return False
     game, mine = games[group], arrays[group]
-    resets = what.rstrip(b"\0") == _RESET
-    seen = game.reset(seed + first_env) if resets else game.step(mine.action)
+    if what == _SPIN:
+        rng = np.random.default_rng(first_env)
+        for _ in range(number):
+            game.step(rng.integers(0, game.spec.num_actions, game.num_envs))
+        return True
+    seen = game.reset(number + first_env) if what == _RESET else game.step(mine.action)
     mine.frame[...] = seen.frame
     mine.reward[...] = seen.reward
     mine.terminated[...] = seen.terminated

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -28,6 +30,8 @@ class Crew:
         self._push_interval = push_interval
         self._pool = ThreadPoolExecutor(len(learners), "learner") if threads else None
         self._busy: list[Future[None]] = []
+        self._lock = threading.Lock()
+        self.busy = 0.0  # seconds that learners have worked, all together
 
     def learn(self, batch: Batch, progress: float) -> None:
         self.wait()
@@ -39,9 +43,12 @@ class Crew:
             self._busy = [self._pool.submit(work[0], learner, *work[1:]) for learner in self._learners]
 
     def _update(self, learner: Learner, batch: Batch, progress: float) -> None:
+        begun = time.perf_counter()
         learner.update(batch, progress)
         if learner.updates % self._push_interval == 0:
             self._server.push(learner.policy.index, learner.network, learner.updates)
+        with self._lock:
+            self.busy += time.perf_counter() - begun
 
     def wait(self) -> None:
         busy, self._busy = self._busy, []

@@ -41,8 +41,7 @@ def train(
                 reporter.progress(tracker.snapshot())
                 progress_at = tracker.seconds + PROGRESS_SECONDS
             if tracker.progress() >= report_at or tracker.seconds >= seconds_at:
-                run.settle()
-                reporter.report(tracker.metrics(run.oldest_episode(), run.last_batch))
+                reporter.report(run.report())
                 report_at = tracker.progress() + 1.0 / config.run.reports
                 seconds_at = tracker.seconds + config.run.report_seconds
             if tracker.seconds >= checkpoint_at:
@@ -57,7 +56,7 @@ def train(
         raise
     finally:
         run.close()
-    reporter.report(tracker.metrics(run.oldest_episode(), run.last_batch))
+    reporter.report(run.report())
     save_checkpoint(run, directory)
     result = summary(run, outcome)
     reporter.finish(result)

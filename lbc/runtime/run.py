@@ -4,6 +4,7 @@ whether the learners wait for each other."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -12,7 +13,9 @@ from lbc.config import Config
 from lbc.environments.cores import usable_cores
 from lbc.environments.workers import WorkerPool
 from lbc.interfaces import VectorEnvironment
+from lbc.runtime.clock import Clock
 from lbc.runtime.crew import Crew
+from lbc.runtime.evaluator import Evaluator
 from lbc.runtime.experiment import Experiment, assemble
 from lbc.runtime.tracker import Tracker, watched_envs
 from lbc.types import Batch
@@ -43,7 +46,11 @@ class Run:
             first_env += environment.num_envs
             self.actors.append(actor)
         self.crew = Crew(e.learners, e.server, config.learner.push_interval, concurrent)
-        self.tracker = Tracker(e)
+        self.clock = Clock()
+        self.tracker = Tracker(e, self.clock)
+        self.evaluator: Evaluator | None = None
+        self._evaluated: dict[str, Any] = {}
+        self.learning = True  # False: acting only, to measure it
         self.last_batch: Batch | None = None
         self._steps = 0  # of all groups together
         self._versions = [-1] * len(e.learners)
@@ -54,15 +61,22 @@ class Run:
         return self.actors[0]
 
     def step(self) -> None:
+        self.clock.lap("reports")
         group = self._steps % len(self.actors)
         if self._steps % (self.experiment.config.actor.pull_interval * len(self.actors)) == 0:
             self._pull()
         acted = self.actors[group].step()
-        self.experiment.buffer.append(acted.row, acted.state, group)
+        self.clock.lap("inference", of_which=("environments", acted.waited))
+        if self.learning:
+            self.experiment.buffer.append(acted.row, acted.state, group)
         self.tracker.acted(acted, watched=group == 0)
         self._steps += 1
-        while self.experiment.buffer.ready():
-            self._learn(self.experiment.buffer.sample())
+        self.clock.lap("storage")
+        while self.learning and self.experiment.buffer.ready():
+            batch = self.experiment.buffer.sample()
+            self.clock.lap("storage")
+            self._learn(batch)
+            self.clock.lap("learners")
 
     def _pull(self) -> None:
         for i, network in enumerate(self.experiment.actor_networks):
@@ -86,8 +100,19 @@ class Run:
         """Waits until no learner is at work, so that weights and statistics stand still."""
         self.crew.wait()
 
+    def report(self) -> dict[str, Any]:
+        """One object for metrics.jsonl."""
+        self.settle()
+        if self.evaluator is not None:
+            self.evaluator.offer(self.experiment, self.tracker.frames)
+            self._evaluated = self.evaluator.latest
+        return self.tracker.metrics(self.oldest_episode(), self.last_batch) | self._evaluated
+
     def close(self) -> None:
         self.crew.close()
+        if self.evaluator is not None:
+            self.evaluator.close()
+            self.evaluator = None
         for environment in self.experiment.environments:
             environment.close()
 
@@ -115,6 +140,8 @@ class LocalRun(Run):
         )
         try:
             super().__init__(config, self.pool.groups, concurrent=True)
+            if config.run.evaluation_episodes:
+                self.evaluator = Evaluator(config)
         except BaseException:
             self.pool.close()
             raise

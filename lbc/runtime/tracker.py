@@ -11,6 +11,7 @@ import torch
 
 from lbc.actor import ActorStep, ReturnMonitor
 from lbc.learner import diagnose, kl_between
+from lbc.runtime.clock import Clock
 from lbc.runtime.experiment import Experiment
 from lbc.types import Batch, ProgressSnapshot
 
@@ -20,8 +21,9 @@ MONITORED_ENVS = 8
 class Tracker:
     """Counts as the run goes; `metrics` makes the object of one report."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, clock: Clock | None = None) -> None:
         self._experiment = experiment
+        self._clock = clock or Clock()
         config = experiment.config
         self.frames = 0
         self.episodes = 0
@@ -99,6 +101,7 @@ class Tracker:
             "sample_age": _mean(self._ages),
             "episodes_in_flight": self._experiment.num_envs,
             "oldest_episode": oldest_episode,
+            "time": self._clock.shares(),
         }
         report |= self._experiment.controller.diagnostics()
         if self._responsibilities:

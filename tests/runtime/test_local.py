@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import multiprocessing
+import time
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,7 @@ from tests.runtime.test_serial import Notebook
 
 def local_config(**sections: Any):
     wishes = {"actor": {"num_envs": 6, "workers": 2, "groups": 2}, "run": {}} | sections
-    wishes["run"] = {"runtime": "local"} | wishes["run"]
+    wishes["run"] = {"runtime": "local", "evaluation_episodes": 0} | wishes["run"]
     return catch_config(**wishes)
 
 
@@ -151,7 +152,7 @@ def test_lag_is_bounded_by_one_batch_and_the_two_intervals(started):
     for _ in range(300):
         run.step()
     # 6 environments x 4 steps between two pulls give 24 x 2 / (7 x 4) < 2 batches
-    assert 0 <= min(lags) and max(lags) <= 3 + 2 + 1
+    assert min(lags) >= 0 and max(lags) <= 3 + 2 + 1
     assert len(lags) > 50
 
 
@@ -169,6 +170,48 @@ def test_a_learner_s_failure_ends_the_run_in_one_sentence(tmp_path, monkeypatch)
     with pytest.raises(TrainingError, match="non-finite"):
         train(config, Notebook(), tmp_path, lambda: False)
     assert not multiprocessing.active_children()
+
+
+def test_the_evaluator_reports_every_way_to_play(started):
+    """Weights that always move left catch a third of the balls of three columns, whoever plays them."""
+    run = started(run={"evaluation_episodes": 20})
+    for network in [*(x.network for x in run.experiment.learners), *run.experiment.actor_networks]:
+        with torch.no_grad():
+            network.logits[-1].weight.zero_()
+            network.logits[-1].bias.copy_(torch.tensor([100.0, 0.0, 0.0]))
+    for learner in run.experiment.learners:
+        run.experiment.server.push(learner.policy.index, learner.network, version=1)
+    run.learning = False
+    deadline = time.monotonic() + 60
+    report = run.report()
+    while "eval_score" not in report and time.monotonic() < deadline:
+        time.sleep(0.1)
+        report = run.report()
+    assert report["eval_frames"] == 0 and report["eval_episodes"] == 20
+    assert set(report["eval_scores"]) == {"favourite", "component_1", "component_2", "component_3"}
+    for name in ("component_1", "component_2", "component_3"):
+        assert -1.0 < report["eval_scores"][name] < 0.4
+    assert report["eval_score"] == report["eval_scores"]["favourite"]
+    assert len(report["eval_psi"]) == 6
+
+
+def test_training_goes_on_without_the_evaluator(started):
+    run = started(run={"evaluation_episodes": 2})
+    assert run.evaluator is not None
+    run.evaluator._process.kill()
+    run.evaluator._process.join()
+    for _ in range(30):
+        run.step()
+    assert run.report()["eval_error"] == "the evaluation process has ended"
+
+
+def test_time_is_accounted_for(started):
+    run = started()
+    for _ in range(40):
+        run.step()
+    shares = run.report()["time"]
+    assert set(shares) == {"environments", "inference", "storage", "learners", "reports"}
+    assert sum(shares.values()) == pytest.approx(1.0) and min(shares.values()) >= 0.0
 
 
 def test_it_learns_catch(started):
