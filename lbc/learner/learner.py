@@ -189,12 +189,15 @@ class Learner:
         config, action = self._config, batch.action[batch.burn_in : -1]
         sigma = self.network.scale.sigma  # 1 without PopArt: losses are in units of the value's own spread
         zero = e.q_t.new_zeros(())
-        auxiliary = zero
+        auxiliary, z = zero, e.outputs.z
         if self.network.inverse is not None:
-            auxiliary = inverse_dynamics_loss(self.network.inverse(e.outputs.z), action, e.real)
+            with self.network.autocast():
+                logits = self.network.inverse(z).to(zero.dtype)
+            auxiliary = inverse_dynamics_loss(logits, action, e.real)
         if self.network.forward_model is not None:
-            predicted = self.network.forward_model(e.outputs.z, action)
-            auxiliary = auxiliary + forward_dynamics_loss(predicted, e.outputs.z[1:], e.real)
+            with self.network.autocast():
+                predicted = self.network.forward_model(z, action).to(zero.dtype)
+            auxiliary = auxiliary + forward_dynamics_loss(predicted, z[1:].to(zero.dtype), e.real)
         entropy = entropy_bonus(e.log_pi[:-1], e.real) if config.entropy_scaling else zero
         return Losses(
             value=config.v_loss_scaling * squared_loss(e.v_target, e.outputs.value[:-1], e.real) / sigma**2,

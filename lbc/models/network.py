@@ -40,8 +40,11 @@ class PolicyNetwork(nn.Module):
     decoupled           Phi = logits of their own head, beside the dueling Q
     """
 
-    def __init__(self, spec: EnvironmentSpec, model: ModelConfig, target: TargetConfig) -> None:
+    def __init__(
+        self, spec: EnvironmentSpec, model: ModelConfig, target: TargetConfig, mixed: bool = False
+    ) -> None:
         super().__init__()
+        self.mixed = mixed  # convolutions and matrix products in bfloat16; weights and outputs stay as they are
         init = INITIALISATIONS[model.initialisation]
         self.num_actions = spec.num_actions
         self.target = target
@@ -83,20 +86,27 @@ class PolicyNetwork(nn.Module):
 
         The first step of an episode has no previous action (zeros) and previous reward 0.
         """
-        z = self.torso(observation)
-        one_hot = nn.functional.one_hot(previous_action, self.num_actions).to(z.dtype)
-        one_hot = one_hot * (~first).unsqueeze(-1)
-        x = torch.cat([z, one_hot, previous_reward.unsqueeze(-1).to(z.dtype)], dim=-1)
-        x, state = self.core(x, first, state)
         mean, sigma = self.scale.mean, self.scale.sigma
-        advantage = sigma * self.advantage(x)
-        value = mean + sigma * self.value(x).squeeze(-1)
-        value_q = value.detach() if self.value_q is None else mean + sigma * self.value_q(x).squeeze(-1)
-        return Outputs(self._phi(x, advantage), advantage, value, value_q, z, state)
+        with self.autocast():
+            z = self.torso(observation)
+            one_hot = nn.functional.one_hot(previous_action, self.num_actions).to(z.dtype)
+            one_hot = one_hot * (~first).unsqueeze(-1)
+            x = torch.cat([z, one_hot, previous_reward.unsqueeze(-1).to(z.dtype)], dim=-1)
+            x, state = self.core(x, first, state)
+            heads = (self.advantage, self.value, self.value_q, self.logits)
+            a, v, v_q, logits = (None if head is None else head(x).to(sigma.dtype) for head in heads)
+        assert a is not None and v is not None
+        advantage = sigma * a
+        value = mean + sigma * v.squeeze(-1)
+        value_q = value.detach() if v_q is None else mean + sigma * v_q.squeeze(-1)
+        phi = self._scaled(advantage) if logits is None else logits
+        return Outputs(phi, advantage, value, value_q, z, state.to(sigma.dtype))
 
-    def _phi(self, x: Tensor, advantage: Tensor) -> Tensor:
-        if self.logits is not None:
-            return self.logits(x)
+    def autocast(self) -> torch.autocast:
+        """The precision that this network computes in, for whoever calls one of its parts."""
+        return torch.autocast(self.scale.sigma.device.type, torch.bfloat16, enabled=self.mixed)
+
+    def _scaled(self, advantage: Tensor) -> Tensor:
         if self.target.policy == "scale_free":
             unit = self.scale.sigma * self.advantage_scale.clamp(min=self.target.scale_free_floor)
             return advantage * (self.target.scale_free_gain / unit)

@@ -30,7 +30,7 @@ from lbc.parameters import ParameterServer
 from lbc.types import EnvironmentSpec
 
 STEPS_PER_EPISODE = 1000  # a guess, only for scope 'auto' before the first episode has ended
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}  # of weights
 
 
 @dataclass
@@ -85,7 +85,8 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     )
 
     def network() -> PolicyNetwork:
-        return PolicyNetwork(spec, config.model, config.target).to(device, dtype)
+        mixed = config.run.precision == "bfloat16"
+        return PolicyNetwork(spec, config.model, config.target, mixed).to(device, dtype)
 
     learners, server = [], ParameterServer()
     for policy in population:

@@ -1,0 +1,109 @@
+"""Runs worth keeping, made small: ``python -m lbc.studies.archive keep results/short-pong/impala RUN ...``
+
+    results/<task>/<label>/seed<k>/     config.toml, summary.json, and the curve from metrics.jsonl
+
+    python -m lbc.studies.archive draw results/short-pong docs/short_pong.png --title "Short Pong"
+
+draws the curves of all labels of a task, and prints the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lbc.errors import UserError
+from lbc.reporting import RunDirectory, read_metrics
+from lbc.studies.figures import compare, table
+
+KEYS = (
+    "frames",
+    "seconds",
+    "episodes",
+    "score_mean",
+    "score_max",
+    "behavior_entropy",
+    "eval_score",
+    "updates",
+)
+LINES = 200  # of a kept curve
+_SEED = re.compile(r"\bseed\W+(\d+)")
+_COPIED = ("config.toml", "config.json", "summary.json")
+
+
+def keep(run: Path, label: Path) -> Path:
+    """Copies what a figure and a table need of `run` to ``label/seed<k>``; returns that directory."""
+    reports = read_metrics(RunDirectory(run).metrics)
+    if not reports:
+        raise UserError(f"'{run}' has no reports to keep.")
+    found = next((_SEED.search(path.read_text()) for name in _COPIED if (path := run / name).exists()), None)
+    if found is None:
+        raise UserError(f"'{run}' has no configuration that names its seed.")
+    target = label / f"seed{found[1]}"
+    target.mkdir(parents=True, exist_ok=True)
+    for name in _COPIED:
+        if (run / name).exists():
+            shutil.copyfile(run / name, target / name)
+    every = max(1, -(-len(reports) // LINES))
+    kept = [report for i, report in enumerate(reversed(reports)) if i % every == 0][::-1]  # the last one, too
+    lines = [json.dumps({key: _short(report[key]) for key in KEYS if key in report}) for report in kept]
+    (target / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    return target
+
+
+def _short(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def labels(task: Path) -> dict[str, list[Path]]:
+    """Label -> kept runs, in the order of names."""
+    folders = sorted(path for path in task.iterdir() if path.is_dir())
+    found = {
+        _name(folder): sorted(path.parent for path in folder.glob("seed*/metrics.jsonl"))
+        for folder in folders
+    }
+    return {label: runs for label, runs in found.items() if runs}
+
+
+def _name(folder: Path) -> str:
+    """What the figure calls it: the first line of a ``label.txt``, or the folder's name."""
+    text = folder / "label.txt"
+    return text.read_text().strip() if text.exists() else folder.name
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m lbc.studies.archive", description="Runs worth keeping.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    keeping = commands.add_parser("keep", help="keep runs as seeds of one label")
+    keeping.add_argument("label", type=Path)
+    keeping.add_argument("runs", type=Path, nargs="+")
+    drawing = commands.add_parser("draw", help="draw all labels of one task")
+    drawing.add_argument("task", type=Path)
+    drawing.add_argument("figure", type=Path)
+    drawing.add_argument("--title", default="")
+    drawing.add_argument("--ylabel", default="score per episode")
+    drawing.add_argument("--reference", type=float, action="append", default=[])
+    drawing.add_argument("--smooth", type=int, default=1)
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "keep":
+            for run in options.runs:
+                print(keep(run, options.label))
+        else:
+            runs = labels(options.task)
+            references = {f"{height:g}": height for height in options.reference}
+            compare(runs, options.figure, options.title, options.ylabel, references, options.smooth)
+            print(table(runs))
+    except UserError as error:
+        print(f"archive: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
