@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from lbc.actor.actor import Actor
+from lbc.actor.mind import Mind
 from lbc.behavior.mapping import BehaviorMapping
 from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
@@ -44,7 +45,10 @@ def play_episodes(
     Exactly the first episode of each environment counts, so long ones weigh as much as short ones.
     """
     given = _Given(psi)
-    actor = Actor(environment, networks, population, mapping, target, given, seed, device, dtype)
+    mind = Mind(
+        environment.spec, environment.num_envs, networks, population, mapping, target, seed, device, dtype
+    )
+    actor = Actor(environment, mind, given, seed)
     while np.isnan(given.scores).any():
         actor.step()
     environment.recv()  # the last step has been sent already

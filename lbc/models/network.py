@@ -44,7 +44,9 @@ class PolicyNetwork(nn.Module):
         self, spec: EnvironmentSpec, model: ModelConfig, target: TargetConfig, mixed: bool = False
     ) -> None:
         super().__init__()
-        self.mixed = mixed  # convolutions and matrix products in bfloat16; weights and outputs stay as they are
+        self.mixed = (
+            mixed  # convolutions and matrix products in bfloat16; weights and outputs stay as they are
+        )
         init = INITIALISATIONS[model.initialisation]
         self.num_actions = spec.num_actions
         self.target = target

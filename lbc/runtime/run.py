@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from lbc.actor import Actor
+from lbc.actor import Actor, Mind
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
 from lbc.environments.workers import WorkerPool
@@ -30,19 +30,19 @@ class Run:
         self.actors: list[Actor] = []
         first_env = 0
         for environment in e.environments:
-            actor = Actor(
-                environment,
+            mind = Mind(
+                e.spec,
+                environment.num_envs,
                 e.actor_networks,
                 e.population,
                 e.mapping,
                 e.target,
-                e.controller,
-                config.run.seed,
+                config.run.seed + first_env,
                 e.device,
                 e.dtype,
                 watched=0 if self.actors else watched_envs(e),
-                first_env=first_env,
             )
+            actor = Actor(environment, mind, e.controller, config.run.seed, first_env)
             first_env += environment.num_envs
             self.actors.append(actor)
         self.crew = Crew(e.learners, e.server, config.learner.push_interval, concurrent)

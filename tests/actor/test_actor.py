@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
-from lbc.actor import Actor
+from lbc.actor import Actor, Mind
 from lbc.behavior import TargetPolicy, build_mapping, build_population
 from lbc.buffer import SequenceBuffer
 from lbc.config import BehaviorConfig, BufferConfig, ModelConfig, PopulationConfig, TargetConfig
@@ -51,18 +51,19 @@ def networks(spec, lstm_units: int = 6) -> list[PolicyNetwork]:
 
 
 def play(environment: Scripted, controller=None, seed: int = 0, watched: int = 0, mapping=MAPPING) -> Actor:
-    return Actor(
-        environment,
+    mind = Mind(
+        environment.spec,
+        environment.num_envs,
         networks(environment.spec),
         POPULATION,
         mapping,
         TargetPolicy(1.0, None),
-        controller or Notebook(),
         seed,
         torch.device("cpu"),
         torch.float64,
         watched=watched,
     )
+    return Actor(environment, mind, controller or Notebook(), seed)
 
 
 @torch.no_grad()
@@ -99,7 +100,7 @@ def test_stored_probabilities_can_be_recomputed_from_what_is_stored(image, frame
         buffer.append(step.row, step.state)
         while buffer.ready():
             batch = buffer.sample()
-            log_mu = recomputed_log_mu(batch, actor.networks)
+            log_mu = recomputed_log_mu(batch, actor.mind.networks)
             torch.testing.assert_close(log_mu, batch.log_mu, rtol=1e-9, atol=1e-9)
             checked += 1
     assert checked > 10
@@ -172,7 +173,7 @@ def test_states_are_those_before_the_step_and_reset_with_an_episode():
     steps = [actor.step() for _ in range(6)]
     assert not steps[0].state.any()
     assert steps[1].state.any()
-    fresh = play(Scripted(num_envs=1)).networks
+    fresh = play(Scripted(num_envs=1)).mind.networks
     row = steps[4].row  # first of the second episode: the state before it no longer counts
     with torch.no_grad():
         phi = torch.stack(
@@ -209,7 +210,7 @@ def test_values_of_the_watched_environments_are_reported():
     with torch.no_grad():
         expected = [
             net(row.frame[None], row.first[None], row.action[None], row.reward[None], state).value[0, :2]
-            for net, state in zip(actor.networks, step.state, strict=True)
+            for net, state in zip(actor.mind.networks, step.state, strict=True)
         ]
     np.testing.assert_allclose(step.value, torch.stack(expected))
     assert play(Scripted()).step().value.size == 0
@@ -236,7 +237,7 @@ def say(nets: list[PolicyNetwork], phi: list[list[float]]) -> None:
 def test_actions_follow_mu():
     """Chi-square of 20,000 actions of 1,000 environments; the bound is the 0.999 quantile."""
     actor = play(Scripted(num_envs=1000, image=False), Steady([1.0, 2.0, 10.0, 0.2, 0.5, 0.3]))
-    say(actor.networks, [[0.5, 0.0, -0.5], [-1.0, 1.0, 0.0], [0.1, 0.2, 0.3]])
+    say(actor.mind.networks, [[0.5, 0.0, -0.5], [-1.0, 1.0, 0.0], [0.1, 0.2, 0.3]])
     rows = [actor.step().row for _ in range(20)]
     mu = rows[0].log_mu[0].exp().numpy()
     counts = np.bincount(np.concatenate([row.action for row in rows]), minlength=3)
@@ -255,7 +256,7 @@ def test_impossible_actions_are_never_played(best, draw, monkeypatch):
     mapping = build_mapping(BehaviorConfig(entropy_control="epsilon_greedy", tau_high=1.0), 3)
     environment = Scripted(num_envs=200, image=False)
     actor = play(environment, Steady([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]), mapping=mapping)
-    say(actor.networks, [[float(a == best) for a in range(3)]] * 3)
+    say(actor.mind.networks, [[float(a == best) for a in range(3)]] * 3)
     for _ in range(3):
         step = actor.step()
         assert (step.row.action == best).all()
@@ -291,11 +292,11 @@ def test_what_every_target_policy_thought_of_the_action_is_stored():
     """softmax(Phi_i) of the action, recomputed from weights and states, whatever mu was."""
     actor = play(Scripted(num_envs=3))
     for _ in range(5):
-        before = [x.clone() for x in actor._state]
-        previous = actor._action.clone()
+        before = [x.clone() for x in actor.mind._state]
+        previous = actor.mind._action.clone()
         step = actor.step()
-        for i, (net, policy) in enumerate(zip(actor.networks, POPULATION, strict=True)):
-            rows = (actor._stack, step.row.first, previous)
+        for i, (net, policy) in enumerate(zip(actor.mind.networks, POPULATION, strict=True)):
+            rows = (actor.mind._stack, step.row.first, previous)
             with torch.no_grad():
                 out = net(*(x[None] for x in rows), policy.shape(step.row.reward)[None], before[i])
             expected = taken(torch.log_softmax(out.phi[0], -1), step.row.action)

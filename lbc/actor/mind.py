@@ -1,0 +1,159 @@
+"""What acting computes: N policies see E environments, become one behavior, and choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lbc.behavior.distillation import responsibility
+from lbc.behavior.mapping import BehaviorMapping
+from lbc.behavior.population import PolicyHyperParameters
+from lbc.behavior.target import TargetPolicy
+from lbc.models.heads import taken
+from lbc.models.network import PolicyNetwork
+from lbc.types import EnvironmentSpec, Row
+
+FIRST, REWARD, TERMINATED, ACTED, PSI = range(5)  # columns of `numbers`; psi from the last one on
+
+
+@dataclass(frozen=True)
+class Thought:
+    """One step of all environments; tensors stay on the device and are valid until the next thought."""
+
+    row: Row
+    state: Tensor  # [N, 2, E, units] before the step
+    actions: np.ndarray  # [E]
+    entropy: float  # of mu, mean over the environments that really acted; NaN if none did
+    responsibility: np.ndarray  # [M] mean share of each component in the actions taken
+    value: np.ndarray  # [N, W] every policy's V of what the first W environments saw
+
+
+class Mind:
+    """The memory of E environments (frame stacks, recurrent states, last actions), and one thought a step.
+
+    ::
+
+        thought = mind.think(frame, numbers)    # [E, *frame_shape] and [E, 4 + 2M], see the columns above
+    """
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        num_envs: int,
+        networks: Sequence[PolicyNetwork],  # the actor's own copies
+        population: tuple[PolicyHyperParameters, ...],
+        mapping: BehaviorMapping,
+        target: TargetPolicy,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        watched: int = 0,  # W: environments whose values are reported
+    ) -> None:
+        self.networks = networks
+        self.psi_size = 2 * len(mapping.components)
+        self._population = population
+        self._mapping = mapping
+        self._target = target
+        self._device = device
+        self._dtype = dtype
+        self._watched = watched
+        self._generator = torch.Generator(device=device).manual_seed(seed)
+        frame_dtype = torch.uint8 if spec.frame_dtype is np.uint8 else dtype
+        self._stack = torch.zeros(num_envs, *spec.observation_shape, device=device, dtype=frame_dtype)
+        self._state = torch.stack([net.initial_state(num_envs).to(device) for net in networks])
+        self._action = torch.zeros(num_envs, dtype=torch.int64, device=device)
+
+    @torch.inference_mode()
+    def think(self, frame: np.ndarray, numbers: np.ndarray) -> Thought:
+        """`numbers`: [E, 4 + 2M], in the order of the columns: one transfer for all."""
+        row, state, said = self._think(
+            torch.tensor(frame, device=self._device, dtype=self._stack.dtype),
+            torch.tensor(numbers, device=self._device, dtype=self._dtype),
+        )
+        return self._told(row, state, said.cpu().numpy())  # the step's only wait for the device
+
+    def _told(self, row: Row, state: Tensor, said: np.ndarray) -> Thought:
+        count, m, n = len(row.action), len(self._mapping.components), len(self.networks)
+        return Thought(
+            row,
+            state,
+            actions=said[:count].astype(np.int64),
+            entropy=float(said[count]),
+            responsibility=said[count + 1 : count + 1 + m],
+            value=said[count + 1 + m :].reshape(n, -1),
+        )
+
+    def _think(self, frame: Tensor, numbers: Tensor) -> tuple[Row, Tensor, Tensor]:
+        """On the device alone: the row, the state before it, and what the host wants to hear, packed."""
+        first, terminated, acted = (numbers[:, column] > 0 for column in (FIRST, TERMINATED, ACTED))
+        reward, psi = numbers[:, REWARD], numbers[:, PSI:]
+        self._push_frame(frame, first)
+        before = self._state.clone()
+        phi, value = self._infer(first, reward)
+        log_components = self._mapping.log_components(phi, psi)
+        log_mu = self._mapping.distil(log_components, self._mapping.omega(psi))
+        action = self._sample(log_mu)
+        self._action.copy_(action)
+        said = self._summarise(log_components, log_mu, psi, action, acted)
+        packed = torch.cat([action.to(self._dtype), said, value[:, : self._watched].flatten()])
+        row = Row(frame, first, reward, terminated, action, log_mu, self._log_pi(phi, psi, action), psi)
+        return row, before, packed
+
+    def _push_frame(self, frame: Tensor, first: Tensor) -> None:
+        """Newest frame last; a first frame fills the whole stack."""
+        channels = frame.shape[1]
+        repeat = self._stack.shape[1] // channels
+        if repeat == 1:
+            self._stack.copy_(frame)
+            return
+        begins = first.view(-1, *(1,) * (frame.dim() - 1))
+        older = torch.where(
+            begins, frame.repeat(1, repeat - 1, *(1,) * (frame.dim() - 2)), self._stack[:, channels:]
+        )
+        self._stack.copy_(torch.cat([older, frame], dim=1))
+
+    def _infer(self, first: Tensor, reward: Tensor) -> tuple[Tensor, Tensor]:
+        """All policies on the newest observations: Phi [N, E, A], V [N, E]; moves the states on."""
+        phis, values, states = [], [], []
+        for network, policy, state in zip(self.networks, self._population, self._state, strict=True):
+            shaped = policy.shape(reward).unsqueeze(0)
+            rows = (self._stack, first, self._action)
+            out = network(*(x.unsqueeze(0) for x in rows), shaped, state)
+            phis.append(out.phi[0])
+            values.append(out.value[0])
+            states.append(out.state)
+        self._state.copy_(torch.stack(states))
+        return torch.stack(phis), torch.stack(values)
+
+    def _sample(self, log_mu: Tensor) -> Tensor:
+        """Actions by inversion of the distribution function: [E, A] -> [E].
+
+        The draw stays a rounding error below 1, so that an impossible last action is never taken.
+        """
+        mu = log_mu.exp()
+        draw = torch.rand(len(mu), 1, generator=self._generator, device=self._device, dtype=self._dtype)
+        cumulative = mu.cumsum(-1)
+        below = cumulative <= draw * (1.0 - 1e-6) * cumulative[:, -1:]
+        return below.sum(-1)  # NaN gives action 0; the learner then reports the NaN
+
+    def _log_pi(self, phi: Tensor, psi: Tensor, action: Tensor) -> Tensor:
+        """What every target policy thinks of the action now, for the learner's trust region: [E, N]."""
+        each = [self._target.log_pi(i, x, psi) for i, x in enumerate(phi)]
+        return torch.stack([taken(x, action) for x in each], dim=-1)
+
+    def _summarise(
+        self, log_components: Tensor, log_mu: Tensor, psi: Tensor, action: Tensor, acted: Tensor
+    ) -> Tensor:
+        """Means over the environments that acted: entropy of mu, then each component's share: [1 + M]."""
+        share = responsibility(
+            torch.stack([taken(x, action) for x in log_components]),
+            self._mapping.omega(psi),
+            taken(log_mu, action),
+        )
+        entropy = -(log_mu.exp() * log_mu.clamp(min=-1e9)).sum(-1)
+        both = torch.cat([entropy.unsqueeze(0), share])  # [1 + M, E]
+        return torch.where(acted, both, 0.0).sum(-1) / acted.sum()  # NaN where nobody acted
