@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import torch
@@ -14,6 +15,7 @@ from lbc.errors import TrainingError
 from lbc.learner.schedule import SCHEDULES
 from lbc.models.heads import dueling_q, taken
 from lbc.models.network import Outputs, PolicyNetwork
+from lbc.models.torso import CENTRING_UPDATES
 from lbc.targets import (
     entropy_bonus,
     forward_dynamics_loss,
@@ -82,47 +84,76 @@ class Learner:
         self._config = config
         self._target = target
         self._policy_of = policy_of
+        on_cuda = next(network.parameters()).is_cuda
+        rate = torch.tensor(config.learning_rate, device="cuda") if on_cuda else config.learning_rate
         self._optimizer = torch.optim.AdamW(
             network.parameters(),
-            lr=config.learning_rate,
+            lr=rate,
             betas=(config.adam_beta1, config.adam_beta2),
             eps=config.adam_epsilon,
-            weight_decay=config.weight_decay,
+            weight_decay=0.0,  # decays with its own schedule, see `apply`
             fused=True,
+            capturable=on_cuda,
         )
+        self._decay = torch.ones_like(next(network.parameters()).detach().flatten()[0])
         self.gradient_norm = float("nan")  # of the last update, before clipping
 
     def update(self, batch: Batch, progress: float) -> Losses:
-        estimates = self.estimate(batch)
-        losses = self.losses(estimates, batch)
-        total = losses.total()
-        self._optimizer.zero_grad(set_to_none=True)
-        total.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
+        self.schedule(progress)
+        estimates, losses, norm = self.differentiate(batch)
         self.gradient_norm = float(norm)
-        if not torch.isfinite(norm):  # covers the loss: a non-finite loss has non-finite gradients
-            raise TrainingError(
-                f"policy {self.policy.index + 1} met a non-finite gradient at update {self.updates} "
-                f"(loss {float(total.detach()):g}); its weights are those before this update. "
-                "Try a smaller learner.learning_rate, or a reward shaping that compresses more."
-            )
-        self._schedule(progress)
-        self._optimizer.step()
-        if self._target.policy == "scale_free":
-            self.network.track_advantages(estimates.outputs.advantage)
-        self.network.torso.track(batch.observation)
-        if self._config.popart:
-            self.network.track_values(estimates.v_target, estimates.real)
+        self.refuse_non_finite()
+        self.apply(estimates, batch, centring=self.still_centring)
         self.updates += 1
         return losses
 
-    def _schedule(self, progress: float) -> None:
-        config, warmup = self._config, self._config.warmup_fraction
-        for group in self._optimizer.param_groups:
-            group["lr"] = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
-            group["weight_decay"] = config.weight_decay * SCHEDULES[config.weight_decay_schedule](
-                progress, warmup
+    def refuse_non_finite(self) -> None:
+        """Raises where the last gradient was not a number, or infinite (as it is if the loss is)."""
+        if not math.isfinite(self.gradient_norm):
+            raise TrainingError(
+                f"policy {self.policy.index + 1} met a non-finite gradient at update {self.updates}; "
+                "its weights are those before this update. "
+                "Try a smaller learner.learning_rate, or a reward shaping that compresses more."
             )
+
+    @property
+    def still_centring(self) -> bool:
+        return self.network.torso.centring and self.updates < CENTRING_UPDATES
+
+    # The two halves of an update.  Neither waits for the device, so both can be captured in a graph.
+
+    def differentiate(self, batch: Batch) -> tuple[Estimates, Losses, Tensor]:
+        """Fills the gradients, clipped; returns their norm before."""
+        estimates = self.estimate(batch)
+        losses = self.losses(estimates, batch)
+        self._optimizer.zero_grad(set_to_none=True)
+        losses.total().backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
+        return estimates, losses, norm
+
+    def apply(self, estimates: Estimates, batch: Batch, centring: bool) -> None:
+        """AdamW: weights decay towards 0, then take their step; running statistics follow the batch."""
+        with torch.no_grad():
+            torch._foreach_mul_(list(self.network.parameters()), self._decay)
+        self._optimizer.step()
+        if self._target.policy == "scale_free":
+            self.network.track_advantages(estimates.outputs.advantage)
+        if centring:
+            self.network.torso.track(batch.observation)
+        if self._config.popart:
+            self.network.track_values(estimates.v_target, estimates.real)
+
+    def schedule(self, progress: float) -> None:
+        """Learning rate and weight decay for the next update, `progress` of the run's budget spent."""
+        config, warmup = self._config, self._config.warmup_fraction
+        rate = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
+        decay = config.weight_decay * SCHEDULES[config.weight_decay_schedule](progress, warmup)
+        self._decay.fill_(1.0 - rate * decay)
+        for group in self._optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
     def unroll(self, batch: Batch) -> Outputs:
         """Burn-in without gradient from the stored state, then the T + 1 rows with gradient."""

@@ -109,9 +109,7 @@ class Torso(nn.Module):
 
     @torch.no_grad()
     def track(self, observation: Tensor) -> None:
-        """Follows the mean of every pixel and the spread around it, while the run is young."""
-        if not self.centring or self.updates >= CENTRING_UPDATES:
-            return
+        """Follows the mean of every pixel and the spread around it; called while the run is young."""
         self.updates += 1
         x = self._numbers(observation)
         self.mean += (x.mean(0) - self.mean) / self.updates

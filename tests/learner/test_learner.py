@@ -15,6 +15,7 @@ from lbc.config import BehaviorConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner import Learner, divergence
 from lbc.learner.learner import inside_trust_region
+from lbc.models.torso import CENTRING_UPDATES
 from lbc.types import Batch
 from tests.builders import batch, learner, network, target_of
 
@@ -390,3 +391,16 @@ def test_targets_are_bounded_by_the_largest_reward_for_ever():
     assert float(free.v_target.abs().max()) > bound
     assert float(bounded.v_target.max()) == pytest.approx(bound)
     assert float(bounded.q_target.max()) == pytest.approx(bound)
+
+
+def test_centring_ends_when_the_run_is_no_longer_young_and_is_off_by_default():
+    for centring in (False, True):
+        net = network(centre_observations=centring)
+        who = learner(net)
+        assert who.still_centring == centring
+        who.update(batch(), progress=0.5)
+        assert float(net.torso.updates) == float(centring)
+        who.updates = CENTRING_UPDATES
+        assert not who.still_centring
+        who.update(batch(), progress=0.5)
+        assert float(net.torso.updates) == float(centring)

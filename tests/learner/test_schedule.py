@@ -45,7 +45,7 @@ def test_the_optimizer_follows_the_schedules():
     for progress, rate, decay in ((0.05, 0.005, 0.1), (0.1, 0.01, 0.2), (0.55, 0.01, 0.1), (1.0, 0.01, 0.0)):
         who.update(batch(), progress)
         assert group["lr"] == pytest.approx(rate)
-        assert group["weight_decay"] == pytest.approx(decay)
+        assert (1.0 - float(who._decay)) / rate == pytest.approx(decay)
 
 
 def test_nothing_moves_at_the_very_end():

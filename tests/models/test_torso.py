@@ -10,7 +10,7 @@ from torch import nn
 
 from lbc.errors import UserError
 from lbc.models.initialisation import keep, orthogonal
-from lbc.models.torso import CENTRING_UPDATES, Torso
+from lbc.models.torso import Torso
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,3 @@ def test_centring_removes_what_every_observation_shows():
         x[:, 0, 0, 0].abs(), torch.full((100,), 2.0), atol=1e-4, rtol=0
     )  # rms over 4 pixels
     assert set(torso.state_dict()) >= {"mean", "variance"}, "an actor pulls them with the weights"
-
-
-def test_centring_ends_when_the_run_is_no_longer_young_and_is_off_by_default():
-    torso = Torso("mlp", (3,), 8, orthogonal, centring=True)
-    for _ in range(CENTRING_UPDATES + 5):
-        torso.track(torch.ones(4, 3))
-    assert float(torso.updates) == CENTRING_UPDATES
-    plain = Torso("mlp", (3,), 8, orthogonal)
-    plain.track(torch.ones(4, 3))
-    assert not plain.mean.any()
