@@ -239,6 +239,7 @@ class RunConfig:
     device: str = "auto"  # auto | cpu | cuda | mps
     precision: str = "float32"  # float32 | float64 | bfloat16 (weights and losses stay float32)
     evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
+    cuda_graphs: bool = False  # runtime 'local' on CUDA: thoughts and updates as captured graphs
     threads: int = 0  # torch threads; 0: the usable cores ('local': shared among the learners)
 
     def __post_init__(self) -> None:

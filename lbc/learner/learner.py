@@ -143,6 +143,19 @@ class Learner:
         if self._config.popart:
             self.network.track_values(estimates.v_target, estimates.real)
 
+    def optimizer_state(self) -> dict[str, list[Tensor]]:
+        """AdamW's step count and moments, one per parameter that has been updated; copies."""
+        states = [self._optimizer.state[p] for p in self.network.parameters() if p in self._optimizer.state]
+        return {key: [state[key].clone() for state in states] for key in ("step", "exp_avg", "exp_avg_sq")}
+
+    @torch.no_grad()
+    def restore_optimizer(self, state: dict[str, list[Tensor]]) -> None:
+        """In place where moments exist, as a captured graph needs it; without any, they become zero."""
+        mine = [self._optimizer.state[p] for p in self.network.parameters() if p in self._optimizer.state]
+        for key in ("step", "exp_avg", "exp_avg_sq"):
+            for i, own in enumerate(mine):
+                own[key].copy_(state[key][i]) if state[key] else own[key].zero_()
+
     def schedule(self, progress: float) -> None:
         """Learning rate and weight decay for the next update, `progress` of the run's budget spent."""
         config, warmup = self._config, self._config.warmup_fraction

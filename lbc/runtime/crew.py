@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from lbc.learner import Learner
+from lbc.learner.graphed import GraphedUpdate, fill, standing
 from lbc.parameters import ParameterServer
 from lbc.types import Batch
 
@@ -59,3 +60,33 @@ class Crew:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class GraphedCrew(Crew):
+    """On CUDA: every update is a graph on a stream of its own, launched from here; no threads are needed."""
+
+    def __init__(self, learners: Sequence[Learner], server: ParameterServer, push_interval: int) -> None:
+        super().__init__(learners, server, push_interval, threads=False)
+        self._place: Batch | None = None
+        self._updates: list[GraphedUpdate] = []
+        self._working = False
+
+    def learn(self, batch: Batch, progress: float) -> None:
+        self.wait()
+        if self._place is None:
+            self._place = standing(batch)
+            self._updates = [GraphedUpdate(learner, self._place) for learner in self._learners]
+        fill(self._place, batch)
+        for update in self._updates:
+            update.launch(progress)
+        self._working = True
+
+    def wait(self) -> None:
+        if not self._working:
+            return
+        self._working = False
+        for update in self._updates:
+            update.finish()
+        for learner in self._learners:
+            if learner.updates % self._push_interval == 0:
+                self._server.push(learner.policy.index, learner.network, learner.updates)

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 
 from lbc.actor import Actor, Mind
+from lbc.actor.graphed import GraphedMind
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
 from lbc.environments.workers import WorkerPool
 from lbc.interfaces import VectorEnvironment
 from lbc.runtime.clock import Clock
-from lbc.runtime.crew import Crew
+from lbc.runtime.crew import Crew, GraphedCrew
 from lbc.runtime.evaluator import Evaluator
 from lbc.runtime.experiment import Experiment, assemble
 from lbc.runtime.tracker import Tracker, watched_envs
@@ -27,10 +28,11 @@ class Run:
     def __init__(self, config: Config, environments: Sequence[VectorEnvironment], concurrent: bool) -> None:
         self.experiment: Experiment = assemble(config, environments)
         e = self.experiment
+        graphs = concurrent and config.run.cuda_graphs and e.device.type == "cuda"
         self.actors: list[Actor] = []
         first_env = 0
         for environment in e.environments:
-            mind = Mind(
+            mind = (GraphedMind if graphs else Mind)(
                 e.spec,
                 environment.num_envs,
                 e.actor_networks,
@@ -45,7 +47,8 @@ class Run:
             actor = Actor(environment, mind, e.controller, config.run.seed, first_env)
             first_env += environment.num_envs
             self.actors.append(actor)
-        self.crew = Crew(e.learners, e.server, config.learner.push_interval, concurrent)
+        work = (e.learners, e.server, config.learner.push_interval)
+        self.crew: Crew = GraphedCrew(*work) if graphs else Crew(*work, concurrent)
         self.clock = Clock()
         self.tracker = Tracker(e, self.clock)
         self.evaluator: Evaluator | None = None

@@ -1,0 +1,72 @@
+"""A mind's thought as one CUDA graph, on a stream of high priority."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lbc.actor.mind import Mind, Thought
+from lbc.types import Row
+
+WARM_UP = 3
+
+
+class GraphedMind(Mind):
+    """As `Mind`, on CUDA: frames and numbers go through pinned memory into tensors that never move, one
+    launch does everything, and one small copy brings the actions back."""
+
+    _graph: torch.cuda.CUDAGraph | None = None
+
+    @torch.inference_mode()
+    def think(self, frame: np.ndarray, numbers: np.ndarray) -> Thought:
+        if self._graph is None:
+            self._prepare(frame, numbers)
+        assert self._graph is not None
+        self._stream.wait_stream(torch.cuda.current_stream())  # weights may just have arrived
+        with torch.cuda.stream(self._stream):
+            self._give(frame, numbers)
+            self._graph.replay()
+            self._heard.copy_(self._said, non_blocking=True)
+            self._done.record()
+        self._done.synchronize()
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return self._told(self._row, self._before, self._heard.numpy().copy())
+
+    def _give(self, frame: np.ndarray, numbers: np.ndarray) -> None:
+        self._frame_host.copy_(torch.from_numpy(frame))
+        self._numbers_host.copy_(torch.from_numpy(numbers))
+        self._frame.copy_(self._frame_host, non_blocking=True)
+        self._numbers.copy_(self._numbers_host, non_blocking=True)
+
+    def _prepare(self, frame: np.ndarray, numbers: np.ndarray) -> None:
+        """Captures one thought; memory and generator are left as they were."""
+        self._stream = torch.cuda.Stream(priority=-1)
+        self._done = torch.cuda.Event()
+        self._frame_host = torch.empty(frame.shape, dtype=self._stack.dtype, pin_memory=True)
+        self._numbers_host = torch.empty(numbers.shape, dtype=self._dtype, pin_memory=True)
+        self._frame = self._frame_host.to(self._device)
+        self._numbers = self._numbers_host.to(self._device)
+        kept = [x.clone() for x in (self._stack, self._state, self._action)]
+        generator = self._generator.get_state()
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            self._give(frame, numbers)
+            for _ in range(WARM_UP):
+                self._think(self._frame, self._numbers)
+        torch.cuda.current_stream().wait_stream(self._stream)
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self._generator)
+        with torch.cuda.graph(graph, stream=self._stream):
+            self._row, self._before, self._said = self._think(self._frame, self._numbers)
+        self._heard = torch.empty(self._said.shape, dtype=self._said.dtype, pin_memory=True)
+        for own, old in zip((self._stack, self._state, self._action), kept, strict=True):
+            own.copy_(old)
+        self._generator.set_state(generator)
+        torch.cuda.synchronize()
+        self._graph = graph
+
+    _row: Row
+    _before: Tensor
+    _said: Tensor
+    _heard: Tensor

@@ -1,0 +1,91 @@
+"""A learner's update as one CUDA graph: a thousand small launches become one.
+
+The batch lives in tensors that never move; a graph reads them, writes gradients, weights, moments and
+running statistics in place, and leaves the gradient's norm behind.  Learning rate and weight decay are
+tensors that the host fills before each replay.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lbc.learner.learner import Learner
+from lbc.types import Batch
+
+WARM_UP = 3  # updates outside the graph, so that libraries choose their kernels and workspaces
+
+
+def standing(batch: Batch) -> Batch:
+    """A copy whose tensors may be captured."""
+    values: dict[str, Any] = {f.name: getattr(batch, f.name) for f in fields(batch)}
+    return Batch(**{name: x.clone() if isinstance(x, Tensor) else x for name, x in values.items()})
+
+
+def fill(place: Batch, batch: Batch) -> None:
+    """Copies every tensor of `batch` into `place`; shapes must agree."""
+    for f in fields(batch):
+        x = getattr(batch, f.name)
+        if isinstance(x, Tensor):
+            getattr(place, f.name).copy_(x, non_blocking=True)
+
+
+class GraphedUpdate:
+    """::
+
+    update = GraphedUpdate(learner, place)      # captures; the learner is left as it was
+    fill(place, batch); update.launch(progress)  # returns at once
+    update.finish()                             # waits; raises if the gradient was not finite
+    """
+
+    def __init__(self, learner: Learner, place: Batch) -> None:
+        self.learner = learner
+        self._place = place
+        self._stream = torch.cuda.Stream()
+        self._norm = torch.zeros((), device=place.reward.device)
+        self._heard = torch.zeros((), pin_memory=True)
+        self._done = torch.cuda.Event()
+        self._centring = learner.still_centring
+        self._graph = self._capture()
+
+    def _capture(self) -> torch.cuda.CUDAGraph:
+        learner = self.learner
+        weights = copy.deepcopy(learner.network.state_dict())
+        moments = learner.optimizer_state()
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            for _ in range(WARM_UP):
+                self._once()
+        torch.cuda.current_stream().wait_stream(self._stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self._stream):
+            self._once()
+        learner.network.load_state_dict(weights)
+        learner.restore_optimizer(moments)
+        return graph
+
+    def _once(self) -> None:
+        estimates, _, norm = self.learner.differentiate(self._place)
+        self.learner.apply(estimates, self._place, self._centring)
+        self._norm.copy_(norm)
+
+    def launch(self, progress: float) -> None:
+        if self._centring and not self.learner.still_centring:
+            self._centring = False
+            self._graph = self._capture()  # without following the observations' mean
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            self.learner.schedule(progress)
+            self._graph.replay()
+            self._heard.copy_(self._norm, non_blocking=True)
+            self._done.record()
+        self.learner.updates += 1
+
+    def finish(self) -> None:
+        self._done.synchronize()
+        self.learner.gradient_norm = float(self._heard)
+        self.learner.refuse_non_finite()
