@@ -23,7 +23,8 @@ WARM_UP = 3  # updates outside the graph, so that libraries choose their kernels
 def standing(batch: Batch) -> Batch:
     """A copy whose tensors may be captured."""
     values: dict[str, Any] = {f.name: getattr(batch, f.name) for f in fields(batch)}
-    return Batch(**{name: x.clone() if isinstance(x, Tensor) else x for name, x in values.items()})
+    copies: dict[str, Any] = {k: x.clone() if isinstance(x, Tensor) else x for k, x in values.items()}
+    return Batch(**copies)
 
 
 def fill(place: Batch, batch: Batch) -> None:
