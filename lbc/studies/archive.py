@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lbc.errors import UserError
@@ -70,6 +71,21 @@ def labels(task: Path) -> dict[str, list[Path]]:
     return {label: runs for label, runs in found.items() if runs}
 
 
+def reached(runs: Mapping[str, Sequence[Path]], height: float) -> str:
+    """A Markdown table: after how many million frames each seed's score first was at least `height`."""
+    lines = [f"| variant | frames to {height:g}, each seed | seconds |", "|---|---|---|"]
+    for label, paths in runs.items():
+        firsts = []
+        for path in paths:
+            reports = read_metrics(RunDirectory(path).metrics)
+            known = (report for report in reports if (report.get("score_mean") or -math.inf) >= height)
+            firsts.append(next(known, None))
+        frames = ", ".join(f"{first['frames'] / 1e6:.2f}M" if first else "not reached" for first in firsts)
+        seconds = ", ".join(f"{first['seconds']:,.0f}" if first else "-" for first in firsts)
+        lines.append(f"| {label} | {frames} | {seconds} |")
+    return "\n".join(lines)
+
+
 def _name(folder: Path) -> str:
     """What the figure calls it: the first line of a ``label.txt``, or the folder's name."""
     text = folder / "label.txt"
@@ -99,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             references = {f"{height:g}": height for height in options.reference}
             compare(runs, options.figure, options.title, options.ylabel, references, options.smooth)
             print(table(runs))
+            for height in options.reference:
+                print("\n" + reached(runs, height))
     except UserError as error:
         print(f"archive: {error}", file=sys.stderr)
         return 2
