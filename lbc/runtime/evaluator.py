@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import multiprocessing
 import os
 import signal
+import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -90,6 +92,7 @@ class Evaluator:
 def _evaluate(pipe: Connection, config: Config) -> None:
     """The process: waits for a round, plays it, reports it, until its pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     with contextlib.suppress(OSError):
         os.nice(19)
     torch.set_num_threads(1)
@@ -124,3 +127,11 @@ def _evaluate(pipe: Connection, config: Config) -> None:
                     "eval_psi": work.favourite.tolist(),
                 }
             )
+
+
+def _end_with_the_parent() -> None:
+    """A round may last for minutes; a parent that was killed must not leave it behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
