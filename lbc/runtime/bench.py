@@ -72,6 +72,16 @@ def measure(config: Config, seconds: float, say: Say = lambda text: None) -> Spe
     return found
 
 
+def trained_rate(config: Config, seconds: float) -> float:
+    """Trained frames per second alone, after a warm-up."""
+    run = RUNTIMES[config.run.runtime](config)
+    try:
+        _warm(run, seconds)
+        return _rate(run, seconds)
+    finally:
+        run.close()
+
+
 def bare(config: Config, seconds: float) -> float:
     """Frames per second of one process per usable core, `BARE_ENVS` environments in each."""
     workers = usable_cores()
@@ -101,9 +111,7 @@ def _acting(run: Run, seconds: float) -> float:
 def _training(run: Run, seconds: float, found: Speed) -> None:
     config, learners = run.experiment.config, run.experiment.learners
     run.learning = True
-    while learners[0].updates < 5:  # kernels, caches and the buffer's first rounds
-        run.step()
-    _steps_for(run, min(5.0, seconds))
+    _warm(run, seconds)
     run.report()
     if run.experiment.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -118,6 +126,13 @@ def _training(run: Run, seconds: float, found: Speed) -> None:
     found.time, found.bytes_per_step = report["time"], run.experiment.buffer.bytes_per_step
     if run.experiment.device.type == "cuda":
         found.device_memory = torch.cuda.max_memory_allocated() / 1e6
+
+
+def _warm(run: Run, seconds: float) -> None:
+    """Kernels, caches and the buffer's first rounds."""
+    while run.experiment.learners[0].updates < 5:
+        run.step()
+    _steps_for(run, min(5.0, seconds))
 
 
 def _steps_for(run: Run, seconds: float) -> None:
