@@ -30,10 +30,16 @@ class VectorEnvironment(Protocol):
 
     ``send`` and ``recv`` are ``step`` in two halves: a game with threads of its own plays in between,
     while somebody learns.
+
+    A ``resumable`` game can be saved and go on later as if nothing had happened
+    (`lbc.parameters.snapshot`); others restart their episodes.
     """
 
     spec: EnvironmentSpec
     num_envs: int
+
+    @property
+    def resumable(self) -> bool: ...
 
     def reset(self, seed: int) -> EnvironmentStep: ...
 
@@ -56,6 +62,9 @@ class Reporter(Protocol):
             reporter.progress(snapshot)     # a few times a second, cheap
             reporter.report(metrics)        # one object per report: goes to metrics.jsonl
         reporter.finish(summary)            # once, also after Ctrl-C
+
+    A run that is resumed first calls ``rewind`` with the ``mark`` that its checkpoint holds: reports that
+    came after it are forgotten, because they will come again.
     """
 
     def start(self, header: dict[str, Any]) -> None: ...
@@ -65,3 +74,7 @@ class Reporter(Protocol):
     def report(self, metrics: dict[str, Any]) -> None: ...
 
     def finish(self, summary: dict[str, Any]) -> None: ...
+
+    def mark(self) -> int: ...
+
+    def rewind(self, mark: int) -> None: ...

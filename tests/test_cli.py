@@ -25,7 +25,11 @@ def fake_training(monkeypatch: pytest.MonkeyPatch, middle: Callable[[], None]) -
     """Put a training in place that calls ``middle`` once and otherwise keeps to the protocol."""
 
     def train(
-        config: Config, reporter: Reporter, directory: Path, should_stop: Callable[[], bool]
+        config: Config,
+        reporter: Reporter,
+        directory: Path,
+        should_stop: Callable[[], bool],
+        resume: bool = False,
     ) -> dict[str, Any]:
         reporter.start({"category": "LBC"})
         middle()
@@ -180,3 +184,48 @@ def test_frames_can_be_written_short(text: str, frames: int) -> None:
 def test_frames_must_be_a_whole_number(text: str) -> None:
     with pytest.raises(UserError, match="--frames is"):
         parse_frames(text)
+
+
+def test_a_run_that_was_interrupted_goes_on(tmp_path):
+    """By --resume, and by asking for the same run again; reports are neither lost nor doubled."""
+    out = tmp_path / "run"
+    wishes = ["--frames", "1500", "--set", "run.threads=1", "run.report_seconds=1e9", "buffer.batch_size=4"]
+    command = ["train", "catch", *wishes, "--out", str(out)]
+    stopped = subprocess.run(
+        [sys.executable, "-c", STOPPED.format(command=command)], capture_output=True, text=True
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    assert summary_of(out)["outcome"] == "interrupted" and summary_of(out)["frames"] < 1500
+    assert main(["train", "--resume", str(out)]) == 0
+    assert summary_of(out)["outcome"] == "finished"
+    frames = [json.loads(line)["frames"] for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert frames == sorted(frames) and len(set(frames)) >= len(frames) - 1, (
+        "the last one is said at the end, too"
+    )
+    assert frames[-1] >= 1500
+    assert main(["train", "--resume", str(out)]) == 2, "it has ended"
+    assert main(command) == 2, "and keeps its directory"
+
+
+STOPPED = """
+import os, signal, sys
+from lbc.runtime.run import SerialRun
+step, taken = SerialRun.step, [0]
+def counted(self):
+    taken[0] += 1
+    if taken[0] == 12:
+        os.kill(os.getpid(), signal.SIGINT)
+    step(self)
+SerialRun.step = counted
+from lbc.cli import main
+sys.exit(main({command}))
+"""
+
+
+def test_resume_takes_no_other_wish(tmp_path, capsys):
+    assert main(["train", "--resume", str(tmp_path)]) == 2
+    assert "holds no run" in capsys.readouterr().err
+    assert main(["train", "catch", "--resume", str(tmp_path)]) == 2
+    assert "no preset" in capsys.readouterr().err
+    assert main(["train", "--resume", str(tmp_path), "--seed", "3"]) == 2
+    assert "no other option" in capsys.readouterr().err

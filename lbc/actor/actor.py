@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -106,6 +106,18 @@ class Actor:
             self._score[index] = 0.0
             self._steps[index] = 0
         return ended
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"mind": self.mind, "psi": self._psi, "score": self._score, "steps": self._steps}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Goes on in the middle of the episodes; the environment must have been resumed, too."""
+        self._psi, self._score, self._steps = state["psi"], state["score"], state["steps"]
+        self._opening = None  # a step has been sent
+
+    def restart(self, seed: int) -> None:
+        """Begins new episodes in all environments; nobody hears of those in flight."""
+        self._opening = self.environment.reset(seed)
 
     def episode_ages(self) -> np.ndarray:
         """Steps that each episode in flight has lasted: [E]."""

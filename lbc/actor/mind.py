@@ -40,6 +40,8 @@ class Mind:
         thought = mind.think(frame, numbers)    # [E, *frame_shape] and [E, 4 + 2M], see the columns above
     """
 
+    SAVED = ("_stack", "_state", "_action", "_generator")
+
     def __init__(
         self,
         spec: EnvironmentSpec,

@@ -16,6 +16,8 @@ class ReturnMonitor:
     A truncated episode has no Monte-Carlo return, so it is left out.
     """
 
+    SAVED = ("_rewards", "_values", "_pairs")
+
     def __init__(self, population: tuple[PolicyHyperParameters, ...], envs: int, window: int = 2000) -> None:
         self._population = population
         self._rewards: list[list[float]] = [[] for _ in range(envs)]

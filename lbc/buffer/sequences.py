@@ -26,6 +26,11 @@ from lbc.types import Batch, EnvironmentSpec, Row
 
 
 class SequenceBuffer:
+    SAVED = (
+        "_frame", "_first", "_reward", "_terminated", "_action", "_log_mu", "_log_pi", "_psi", "_since_first",
+        "_state", "_uses", "_time", "_rng",
+    )  # fmt: skip
+
     def __init__(
         self,
         config: BufferConfig,

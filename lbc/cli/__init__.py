@@ -14,7 +14,7 @@ from lbc import __version__
 from lbc.cli.bench import Bench
 from lbc.cli.listing import List
 from lbc.cli.parsing import parse
-from lbc.cli.train import Train
+from lbc.cli.train import Train, with_its_card
 from lbc.errors import TrainingError, UserError
 
 __all__ = ["main"]
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lbc {__version__}")
         return 0
     try:
-        return parse({"train": Train, "list": List, "bench": Bench}, arguments).run()
+        return parse({"train": Train, "list": List, "bench": Bench}, with_its_card(arguments)).run()
     except KeyboardInterrupt:  # before or after training; during it, Train knows better
         return 130
     except BrokenPipeError:  # the reader (`lbc list | head`) has left; Python's last flush must not fail

@@ -85,7 +85,9 @@ def _add_fields(parser: argparse.ArgumentParser, command: type[Any]) -> None:
     helps = dict(re.findall(r"^\s+(\w+): (.+)$", command.__doc__ or "", flags=re.MULTILINE))
     for field in dataclasses.fields(command):
         kind, several = _value_type(hints[field.name])
-        if field.default is dataclasses.MISSING:
+        if kind is bool:
+            parser.add_argument(f"--{field.name}", action="store_true", help=helps[field.name])
+        elif field.default is dataclasses.MISSING:
             parser.add_argument(field.name, type=kind, help=helps[field.name])
         else:
             parser.add_argument(

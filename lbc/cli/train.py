@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lbc.cli.stopping import StopRequest
 from lbc.errors import UserError
+
+if TYPE_CHECKING:
+    from lbc.config import Config
+    from lbc.reporting import RunDirectory
 
 _FIRST_LINE = "# The whole configuration of this run; `lbc train` with this file's path runs it again.\n\n"
 _UNITS = {"K": 10**3, "M": 10**6, "B": 10**9}
@@ -28,6 +34,7 @@ class Train:
         out: Directory of the run; by default a new one under runs/.
         seed: Seed of everything random.
         runtime: serial (one process, deterministic) or local (environment processes, concurrent learners).
+        resume: Directory of a run to go on with, instead of a preset.
         set: Change one config value, as in learner.learning_rate=1e-3.
     """
 
@@ -38,12 +45,15 @@ class Train:
     out: str | None = None
     seed: int | None = None
     runtime: str | None = None
+    resume: str | None = None
     set: tuple[str, ...] = ()
 
     def run(self) -> int:
         from lbc.cards import resolve, to_toml
-        from lbc.reporting import RunDirectory, RunReporter
+        from lbc.reporting import RunDirectory
 
+        if self.resume is not None:
+            return self._go_on(Path(self.resume))
         frames = None if self.frames is None else parse_frames(self.frames)
         config = resolve(
             self.preset,
@@ -56,13 +66,49 @@ class Train:
         )
         name = f"{self.preset}-{config.environment.id}-s{config.run.seed}"
         directory = RunDirectory(Path(self.out) if self.out else _new_directory(name))
-        title = " · ".join(dict.fromkeys([self.preset, config.environment.id, f"seed {config.run.seed}"]))
-        with RunReporter(directory, _FIRST_LINE + to_toml(config), title) as reporter, StopRequest() as stop:
-            from lbc.runtime.loop import train  # only now: bad input need not wait for it
+        resume = directory.unfinished(_FIRST_LINE + to_toml(config))
+        return _train(config, directory, self.preset, resume)
 
-            with contextlib.suppress(KeyboardInterrupt):  # a second signal: what is on disk stays
-                train(config, reporter, directory.path, stop.requested)
-        return stop.exit_code
+    def _go_on(self, path: Path) -> int:
+        from lbc.cards import from_toml
+        from lbc.reporting import RunDirectory
+
+        given = [self.env, self.frames, self.minutes, self.out, self.seed, self.runtime]
+        if any(value is not None for value in given) or self.set or self.preset != _config_of(self.resume):
+            raise UserError(
+                "--resume goes on with a run as it is; give no preset and no other option with it."
+            )
+        directory = RunDirectory(path)
+        directory.require_run()
+        return _train(
+            from_toml(directory.config.read_text(encoding="utf-8")), directory, path.name, resume=True
+        )
+
+
+def _train(config: Config, directory: RunDirectory, name: str, resume: bool) -> int:
+    from lbc.cards import to_toml
+    from lbc.reporting import RunReporter
+
+    title = " · ".join(dict.fromkeys([name, config.environment.id, f"seed {config.run.seed}"]))
+    text = _FIRST_LINE + to_toml(config)
+    with RunReporter(directory, text, title, resume=resume) as reporter, StopRequest() as stop:
+        from lbc.runtime.loop import train  # only now: bad input need not wait for it
+
+        with contextlib.suppress(KeyboardInterrupt):  # a second signal: what is on disk stays
+            train(config, reporter, directory.path, stop.requested, resume)
+    return stop.exit_code
+
+
+def _config_of(run: str | None) -> str:
+    return str(Path(run or "") / "config.toml")
+
+
+def with_its_card(arguments: Sequence[str]) -> list[str]:
+    """``train --resume DIR`` as ``train DIR/config.toml --resume DIR``: a run's configuration is a preset."""
+    found = list(arguments)
+    if found[:1] == ["train"] and "--resume" in found[1:-1] and found[1].startswith("--"):
+        found.insert(1, _config_of(found[found.index("--resume") + 1]))
+    return found
 
 
 def parse_frames(text: str) -> int:

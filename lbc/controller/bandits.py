@@ -59,6 +59,8 @@ class Vote:
 class BanditPopulation:
     """P bandits per dimension over K dimensions with R_k regions; its state is plain arrays."""
 
+    SAVED = ("_rng", "counts", "sums", "squares", "in_flight", "c", "age", "episodes")
+
     def __init__(
         self,
         regions: tuple[int, ...],  # [K] number of regions of each dimension

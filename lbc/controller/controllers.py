@@ -43,6 +43,8 @@ class Controller(Protocol):
 class BanditController:
     """Voting bandits over every dimension of Psi; the paper's meta-controller."""
 
+    SAVED = ("_rng", "bandits")
+
     def __init__(
         self,
         space: BehaviorSpace,
@@ -97,6 +99,8 @@ class BanditController:
 
 class RandomController:
     """Uniform random regions: the ablation 'random selection'."""
+
+    SAVED = ("_rng",)
 
     def __init__(self, space: BehaviorSpace, rng: np.random.Generator) -> None:
         self._space = space

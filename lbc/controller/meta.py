@@ -96,6 +96,24 @@ class MetaController:
         self._votes_entropy.clear()
         return summary
 
+    def snapshot(self) -> dict[str, Any]:
+        choices = [None if choice is None else dict(vars(choice)) for choice in self._choices]
+        return {
+            "controllers": self.controllers,
+            "choices": choices,
+            "histogram": self._histogram,
+            "votes_entropy": self._votes_entropy,
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self._choices = [None if choice is None else Choice(**choice) for choice in state["choices"]]
+        self._histogram, self._votes_entropy = state["histogram"], state["votes_entropy"]
+
+    def forget_episodes(self) -> None:
+        """The episodes in flight are lost: nobody hears of them."""
+        for index in range(len(self._choices)):
+            self.end(index, None)
+
     def state(self) -> State:
         return {
             f"{number}/{name}": array

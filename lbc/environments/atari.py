@@ -48,6 +48,8 @@ class Atari:
     Frames are grayscale, the maximum of the last two emulator frames of an action, one per step.
     """
 
+    resumable = False  # the vector interface cannot save an emulator's state
+
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
         self._emulators: Any = AtariVectorEnv(
             _rom(config.id),

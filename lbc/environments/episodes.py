@@ -38,10 +38,13 @@ def opening_step(frame: np.ndarray) -> EnvironmentStep:
 class InTwoHalves:
     """``send`` and ``recv`` for a game that has nothing to do in between: it steps when asked."""
 
+    _sent: np.ndarray | None = None
+
     def send(self, actions: np.ndarray) -> None:
         self._sent = actions
 
     def recv(self) -> EnvironmentStep:
+        assert self._sent is not None, "send comes before recv"
         return self.step(self._sent)
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
@@ -57,6 +60,8 @@ class EpisodeClock:
         ... step the others, restart these ...
         truncated = clock.tick(terminated)     # [E]; decides who restarts at the next step
     """
+
+    SAVED = ("_elapsed", "restarting")
 
     def __init__(self, num_envs: int, limit: int) -> None:
         """``limit`` is in steps per episode; 0 is no limit."""

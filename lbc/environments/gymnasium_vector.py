@@ -21,6 +21,7 @@ from lbc.types import EnvironmentSpec, EnvironmentStep
 _Encode = Callable[[Any], np.ndarray]
 
 _ATARI = "ale_py"  # registers its games here too; they have a family of their own
+_PLAIN_GAMES = "gymnasium.envs.classic_control"
 _UNLISTED = (  # continuous control, experimental JAX versions, and functions that only say "has moved"
     "gymnasium.envs.mujoco",
     "gymnasium.envs.phys2d",
@@ -97,6 +98,44 @@ class GymnasiumVector(InTwoHalves):
 
     def close(self) -> None:
         self._environments.close()
+
+    @property
+    def resumable(self) -> bool:
+        """Classic control alone is known to keep all of its state in plain attributes."""
+        return type(self._environments.envs[0].unwrapped).__module__.startswith(_PLAIN_GAMES)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The plain attributes of every game and of every wrapper around it."""
+        layers = [layer for game in self._environments.envs for layer in _layers(game)]
+        return {
+            "sent": self._sent,
+            "restarting": self._restarting,
+            "games": [{k: v for k, v in vars(layer).items() if _is_plain(v)} for layer in layers],
+            "vector": {k: v for k, v in vars(self._environments).items() if _is_plain(v)},
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self._sent, self._restarting = state["sent"], state["restarting"]
+        layers = [layer for game in self._environments.envs for layer in _layers(game)]
+        for layer, saved in zip(layers, state["games"], strict=True):
+            vars(layer).update(saved)
+        vars(self._environments).update(state["vector"])
+
+
+def _layers(game: Any) -> list[Any]:
+    """A game and the wrappers around it, outermost first."""
+    found = [game]
+    while hasattr(found[-1], "env"):
+        found.append(found[-1].env)
+    return found
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(item) for item in value)
+    if isinstance(value, np.ndarray):
+        return value.dtype != object
+    return value is None or isinstance(value, (bool, int, float, str, np.generic, np.random.Generator))
 
 
 def _registered(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:

@@ -5,6 +5,8 @@ Frames are 0 or 255, not 0 or 1, so that one rule (bytes are divided by 255) ser
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lbc.config import EnvironmentConfig
@@ -31,6 +33,8 @@ class MinAtar(InTwoHalves):
     steps by its own rule and calls that game over; other games may never end under a good policy, and
     ``max_episode_steps`` truncates them.
     """
+
+    resumable = True
 
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
         if config.id not in _MODULES:
@@ -78,6 +82,17 @@ class MinAtar(InTwoHalves):
 
     def close(self) -> None:
         pass
+
+    def snapshot(self) -> dict[str, Any]:
+        """Plain data: the games are numbers, lists, arrays and a random generator each."""
+        games = [{"last_action": game.last_action, "board": dict(vars(game.env))} for game in self._games]
+        return {"sent": self._sent, "clock": self._clock, "games": games}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self._sent = state["sent"]
+        for game, saved in zip(self._games, state["games"], strict=True):
+            game.last_action = saved["last_action"]
+            vars(game.env).update(saved["board"])
 
     def _draw(self) -> np.ndarray:
         boards = np.array([game.state() for game in self._games])  # [E, 10, 10, C] bool

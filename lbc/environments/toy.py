@@ -19,6 +19,9 @@ _MAPPING_SEED = 20_190_809  # the sea is one fixed place: it depends on the dept
 class _ToyEnvironment(InTwoHalves):
     """The loop that toy games share; a game says how a copy starts, moves and looks."""
 
+    resumable = True
+    SAVED: tuple[str, ...] = ("_sent", "_clock", "_seed", "_episode")
+
     def __init__(self, spec: EnvironmentSpec, num_envs: int, limit: int) -> None:
         self.spec = spec
         self.num_envs = num_envs
@@ -80,6 +83,8 @@ class Catch(_ToyEnvironment):
     drawn as 1, in one cell when they meet.
     """
 
+    SAVED = (*_ToyEnvironment.SAVED, "_ball_row", "_ball_column", "_paddle")
+
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
         self._rows, self._columns = config.catch_rows, config.catch_columns
         spec = EnvironmentSpec(
@@ -127,6 +132,8 @@ class DeepSea(_ToyEnvironment):
     the two actions means right differs from cell to cell.  Uniform play finds it once in 2^depth
     episodes: a test of exploration, not of control.  The final observation, below the sea, is empty.
     """
+
+    SAVED = (*_ToyEnvironment.SAVED, "_row", "_column")
 
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
         self._depth = config.deepsea_depth

@@ -91,6 +91,8 @@ class WorkerPool:
 class Group:
     """One group of a pool as a `VectorEnvironment`; copies `first_env ..` of the pool."""
 
+    resumable = False  # the state of the games lies in other processes
+
     def __init__(
         self,
         number: int,

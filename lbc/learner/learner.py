@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -150,11 +151,30 @@ class Learner:
 
     @torch.no_grad()
     def restore_optimizer(self, state: dict[str, list[Tensor]]) -> None:
-        """In place where moments exist, as a captured graph needs it; without any, they become zero."""
-        mine = [self._optimizer.state[p] for p in self.network.parameters() if p in self._optimizer.state]
-        for key in ("step", "exp_avg", "exp_avg_sq"):
-            for i, own in enumerate(mine):
-                own[key].copy_(state[key][i]) if state[key] else own[key].zero_()
+        """In place where moments exist, as a captured graph needs it; without any saved, they become zero."""
+        for i, parameter in enumerate(self.network.parameters()):
+            own = self._optimizer.state[parameter]
+            if state["step"] and not own:  # moments lie in memory as their parameter does: AdamW counts on it
+                place = parameter.device if self._optimizer.defaults["capturable"] else torch.device("cpu")
+                own["step"] = torch.zeros_like(state["step"][i], device=place)
+                own["exp_avg"], own["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+            for key, tensor in own.items():
+                tensor.copy_(state[key][i]) if state[key] else tensor.zero_()
+            if not own:
+                del self._optimizer.state[parameter]
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer_state(),
+            "updates": self.updates,
+            "gradient_norm": self.gradient_norm,
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self.network.load_state_dict(state["network"])
+        self.restore_optimizer(state["optimizer"])
+        self.updates, self.gradient_norm = state["updates"], state["gradient_norm"]
 
     def schedule(self, progress: float) -> None:
         """Learning rate and weight decay for the next update, `progress` of the run's budget spent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -35,6 +36,12 @@ class ParameterServer:
         if published.version != have:
             network.load_state_dict(published.weights)
         return published.version
+
+    def snapshot(self) -> dict[int, dict[str, Any]]:
+        return {i: {"version": p.version, "weights": p.weights} for i, p in self._published.items()}
+
+    def resume(self, state: dict[int, dict[str, Any]]) -> None:
+        self._published = {i: Published(**published) for i, published in state.items()}
 
     def version(self, policy: int) -> int:
         return self._published[policy].version

@@ -7,8 +7,11 @@ in but never create them.  Components say what belongs to their state in a class
     class Clock:
         SAVED = ("_elapsed", "restarting")
 
+or, where attributes do not say it, in two methods: `snapshot` returns live plain data, `resume` takes it
+back after it was filled in.
+
 Understood are None, booleans, numbers, strings, lists, tuples, deques, dictionaries with plain keys, NumPy
-arrays and scalars, tensors, the random generators of NumPy and PyTorch, and objects with `SAVED`.
+arrays and scalars, tensors, the random generators of NumPy and PyTorch, and such objects.
 """
 
 from __future__ import annotations
@@ -53,6 +56,8 @@ def take(value: Any, tensors: Tensors, name: str = "") -> Json:
     if isinstance(value, torch.Generator):
         tensors[name] = value.get_state().clone()
         return {"torch_generator": name}
+    if hasattr(value, "snapshot"):
+        return {"custom": take(value.snapshot(), tensors, name)}
     fields = saved(value)
     if fields is not None:
         return {"object": {key: take(getattr(value, key), tensors, f"{name}.{key}") for key in fields}}
@@ -91,6 +96,9 @@ def give(value: Any, data: Json, tensors: Mapping[str, Tensor], name: str = "") 
             return value
         if kind == "torch_generator" and isinstance(value, torch.Generator):
             value.set_state(tensors[content].clone())
+            return value
+        if kind == "custom" and hasattr(value, "snapshot"):
+            value.resume(give(value.snapshot(), content, tensors, name))
             return value
         if kind == "object":
             return _restore_object(value, content, tensors, name)

@@ -26,10 +26,16 @@ class RunReporter:
     """
 
     def __init__(
-        self, directory: RunDirectory, config_text: str, title: str, stream: TextIO | None = None
+        self,
+        directory: RunDirectory,
+        config_text: str,
+        title: str,
+        stream: TextIO | None = None,
+        resume: bool = False,
     ) -> None:
-        directory.refuse_other_run()
+        directory.refuse_other_run() if not resume else directory.require_run()
         wandb_project()
+        self._resumed = resume
         self._directory = directory
         self._config_text = config_text
         self._title = title
@@ -38,7 +44,8 @@ class RunReporter:
         self._progress: Progress | None = None
 
     def start(self, header: dict[str, Any]) -> None:
-        self._directory.create(self._config_text)
+        if not self._resumed:
+            self._directory.create(self._config_text)
         self._sinks = make_sinks(self._directory.tensorboard, self._directory.path.name)
         self._say([*header_lines(header, self._directory.path), ""])
         self._progress = make_progress(self._stream)
@@ -51,6 +58,12 @@ class RunReporter:
         self._directory.append(metrics)
         for sink in self._sinks:
             sink.write(metrics)
+
+    def mark(self) -> int:
+        return self._directory.position()
+
+    def rewind(self, mark: int) -> None:
+        self._directory.cut(mark)
 
     def finish(self, summary: dict[str, Any]) -> None:
         self.close()

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,35 @@ class RunDirectory:
         """Two runs in one directory would give a mixed curve, so the first one keeps it."""
         if self.config.exists() or self.metrics.exists():
             raise UserError(f"'{self.path}' already holds a run; choose another directory with --out.")
+
+    def unfinished(self, config_text: str) -> bool:
+        """Whether the very run that is wanted lies here and can go on."""
+        if not self.config.exists() or self.config.read_text(encoding="utf-8") != config_text:
+            return False
+        saved = any(path.name.isdigit() for path in self.checkpoints.glob("*/"))
+        return saved and not self._has_ended()
+
+    def _has_ended(self) -> bool:
+        try:
+            return json.loads(self.summary.read_text(encoding="utf-8")).get("outcome") != "interrupted"
+        except (OSError, ValueError):
+            return False
+
+    def require_run(self) -> None:
+        if not self.config.exists():
+            raise UserError(f"'{self.path}' holds no run that could be resumed.")
+        if self._has_ended():
+            raise UserError(f"the run in '{self.path}' has ended; there is nothing to resume.")
+
+    def position(self) -> int:
+        """Bytes of reports so far."""
+        return self.metrics.stat().st_size if self.metrics.exists() else 0
+
+    def cut(self, position: int) -> None:
+        """Forgets the reports behind `position`, and the summary of a run that goes on."""
+        if self.position() > position:
+            os.truncate(self.metrics, position)
+        self.summary.unlink(missing_ok=True)
 
     def create(self, config_text: str) -> None:
         self.refuse_other_run()

@@ -13,8 +13,8 @@ import torch
 from lbc.config import Config
 from lbc.errors import TrainingError
 from lbc.interfaces import Reporter
-from lbc.parameters import save_weights
 from lbc.runtime.experiment import Experiment, category, updates_planned
+from lbc.runtime.keeper import Agenda, Keeper
 from lbc.runtime.run import RUNTIMES, Run
 from lbc.types import Batch
 
@@ -22,42 +22,50 @@ PROGRESS_SECONDS = 0.25
 
 
 def train(
-    config: Config, reporter: Reporter, directory: Path, should_stop: Callable[[], bool]
+    config: Config,
+    reporter: Reporter,
+    directory: Path,
+    should_stop: Callable[[], bool],
+    resume: bool = False,
 ) -> dict[str, Any]:
-    """Runs to the budget's end or until asked to stop; returns the summary."""
+    """Runs to the budget's end or until asked to stop; returns the summary.
+
+    `resume`: goes on from the newest checkpoint in `directory`.
+    """
     run: Run = RUNTIMES[config.run.runtime](config)
-    reporter.start(header(run.experiment))
-    report_at, checkpoint_at, progress_at = 1.0 / config.run.reports, config.run.checkpoint_seconds, 0.0
-    seconds_at = config.run.report_seconds
-    tracker = run.tracker
-    outcome = "finished"
+    agenda = Agenda(1.0 / config.run.reports, config.run.report_seconds, config.run.checkpoint_seconds)
+    keeper = Keeper(directory / "checkpoints")
+    tracker, progress_at, outcome = run.tracker, 0.0, "finished"
     try:
+        if resume:
+            reporter.rewind(keeper.restore(run, agenda))
+        reporter.start(header(run.experiment))
         while tracker.progress() < 1.0:
             if should_stop():
                 outcome = "interrupted"
                 break
             run.step()
             if tracker.seconds >= progress_at:
-                reporter.progress(tracker.snapshot())
+                reporter.progress(tracker.glance())
                 progress_at = tracker.seconds + PROGRESS_SECONDS
-            if tracker.progress() >= report_at or tracker.seconds >= seconds_at:
+            if tracker.progress() >= agenda.report_at or tracker.seconds >= agenda.report_seconds_at:
                 reporter.report(run.report())
-                report_at = tracker.progress() + 1.0 / config.run.reports
-                seconds_at = tracker.seconds + config.run.report_seconds
-            if tracker.seconds >= checkpoint_at:
-                run.settle()
-                save_checkpoint(run, directory)
-                checkpoint_at = tracker.seconds + config.run.checkpoint_seconds
+                agenda.report_at = tracker.progress() + 1.0 / config.run.reports
+                agenda.report_seconds_at = tracker.seconds + config.run.report_seconds
+            if tracker.seconds >= agenda.checkpoint_at:
+                agenda.checkpoint_at = tracker.seconds + config.run.checkpoint_seconds
+                keeper.save(run, agenda, reporter.mark())
         run.settle()
+        keeper.save(run, agenda, reporter.mark())
     except TrainingError:
         write_batch_statistics(directory / "failed_batch.json", run.last_batch)
-        save_checkpoint(run, directory)
+        keeper.save_weights(run)
         reporter.finish(summary(run, "failed"))
         raise
     finally:
+        keeper.close()
         run.close()
     reporter.report(run.report())
-    save_checkpoint(run, directory)
     result = summary(run, outcome)
     reporter.finish(result)
     return result
@@ -101,13 +109,6 @@ def summary(run: Run, outcome: str) -> dict[str, Any]:
         "favourite_omega": favourite[m:].tolist(),
         "finished_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
-
-
-def save_checkpoint(run: Run, directory: Path) -> None:
-    folder = directory / "checkpoints"
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = [learner.network.state_dict() for learner in run.experiment.learners]
-    save_weights(folder / "weights.safetensors", weights, {"frames": str(run.tracker.frames)})
 
 
 def write_batch_statistics(path: Path, batch: Batch | None) -> None:

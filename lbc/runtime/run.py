@@ -99,6 +99,45 @@ class Run:
         """Steps that the longest episode in flight has lasted."""
         return max(int(actor.episode_ages().max()) for actor in self.actors)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that decides what happens next; where the games cannot be saved, everything else."""
+        self.settle()
+        e, batch = self.experiment, self.last_batch
+        state = {
+            "steps": self._steps,
+            "versions": self._versions,
+            "learners": e.learners,
+            "server": e.server,
+            "actor_networks": [network.state_dict() for network in e.actor_networks],
+            "controller": e.controller,
+            "tracker": self.tracker,
+        }
+        if self.resumable:
+            state |= {
+                "actors": self.actors,
+                "environments": list(e.environments),
+                "buffer": e.buffer,
+                "batch": None if batch is None else dict(vars(batch)),
+            }
+        return state
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self._steps, self._versions = state["steps"], state["versions"]
+        for network, weights in zip(self.experiment.actor_networks, state["actor_networks"], strict=True):
+            network.load_state_dict(weights)
+        if self.resumable:
+            self.last_batch = None if state["batch"] is None else Batch(**state["batch"])
+        else:
+            self.experiment.controller.forget_episodes()
+            seed = (self.experiment.config.run.seed + self.tracker.frames) % 2**30
+            for actor in self.actors:
+                actor.restart(seed)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a saved run goes on as if it had never stopped."""
+        return all(environment.resumable for environment in self.experiment.environments)
+
     def settle(self) -> None:
         """Waits until no learner is at work, so that weights and statistics stand still."""
         self.crew.wait()

@@ -21,6 +21,11 @@ MONITORED_ENVS = 8
 class Tracker:
     """Counts as the run goes; `metrics` makes the object of one report."""
 
+    _COUNTED = (
+        "frames", "episodes", "score_max", "best_mean", "_scores", "_lengths", "_entropies",
+        "_responsibilities", "_lags", "_ages", "_monitor",
+    )  # fmt: skip
+
     def __init__(self, experiment: Experiment, clock: Clock | None = None) -> None:
         self._experiment = experiment
         self._clock = clock or Clock()
@@ -39,8 +44,19 @@ class Tracker:
         self._last = (0, self._started)  # frames and time at the last report
         self._monitor = ReturnMonitor(experiment.population, watched_envs(experiment))
 
+    def snapshot(self) -> dict[str, Any]:
+        return {"seconds": self.seconds} | {name: getattr(self, name) for name in self._COUNTED}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        for name in self._COUNTED:
+            setattr(self, name, state[name])
+        now = time.monotonic()
+        self._started = now - state["seconds"]
+        self._last = (self.frames, now)
+
     @property
     def seconds(self) -> float:
+        """Of training, in all sittings."""
         return time.monotonic() - self._started
 
     @property
@@ -75,7 +91,7 @@ class Tracker:
         self._ages.append(batch.age)
         self._lags.append(lag)
 
-    def snapshot(self) -> ProgressSnapshot:
+    def glance(self) -> ProgressSnapshot:
         entropy = self._entropies[-1] if self._entropies else float("nan")
         speed = self.frames / max(self.seconds, 1e-9)
         return ProgressSnapshot(

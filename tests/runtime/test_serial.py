@@ -35,6 +35,12 @@ class Notebook:
     def report(self, metrics: dict[str, Any]) -> None:
         self.reports.append(metrics)
 
+    def mark(self) -> int:
+        return len(self.reports)
+
+    def rewind(self, mark: int) -> None:
+        del self.reports[mark:]
+
     def finish(self, summary: dict[str, Any]) -> None:
         self.summaries.append(summary)
 

@@ -1,0 +1,79 @@
+"""The keeper: saves a run now and then without holding it up, and brings it back."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from lbc.errors import UserError
+from lbc.parameters import Checkpoint, give, newest, save_weights, take, write
+from lbc.parameters.snapshot import Tensors
+from lbc.runtime.run import Run
+
+
+@dataclass
+class Agenda:
+    """When the loop reports and saves next: a share of the budget, or seconds of training."""
+
+    SAVED = ("report_at", "report_seconds_at", "checkpoint_at")
+
+    report_at: float  # share of the budget
+    report_seconds_at: float
+    checkpoint_at: float  # seconds
+
+
+class Keeper:
+    """::
+
+    keeper.save(run, agenda, mark)      # copies the state, writes it in the background
+    mark = keeper.restore(run, agenda)  # from the newest valid checkpoint
+
+    ``mark`` is how far the reports had come.  A checkpoint that cannot be written ends the run with a
+    sentence at the next `save` or at `close`; the one before it stays valid.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._writer = ThreadPoolExecutor(1, "checkpoint")
+        self._writing: Future[Path] | None = None
+
+    def save(self, run: Run, agenda: Agenda, mark: int) -> None:
+        self._finish()
+        tensors: Tensors = {}
+        state = {"run": take(run, tensors, "run"), "agenda": take(agenda, tensors, "agenda")}
+        info = {"mark": mark, "episodes": run.tracker.episodes, "seconds": run.tracker.seconds}
+        self.save_weights(run)
+        checkpoint = Checkpoint(run.tracker.frames, state, tensors, info)
+        self._writing = self._writer.submit(write, self._root, checkpoint)
+
+    def save_weights(self, run: Run) -> None:
+        """The newest weights alone, for whoever wants to play them."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        weights = [learner.network.state_dict() for learner in run.experiment.learners]
+        save_weights(self._root / "weights.safetensors", weights, {"frames": str(run.tracker.frames)})
+
+    def restore(self, run: Run, agenda: Agenda) -> int:
+        found, complaints = newest(self._root)
+        for complaint in complaints:
+            warnings.warn(complaint, stacklevel=2)
+        if found is None:
+            raise UserError(f"'{self._root}' holds no checkpoint that can be read; start the run anew.")
+        try:
+            give(run, found.state["run"], found.tensors, "run")
+            give(agenda, found.state["agenda"], found.tensors, "agenda")
+            return int(found.info["mark"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"the checkpoint in '{self._root}' does not fit this run.") from error
+
+    def _finish(self) -> None:
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            writing.result()
+
+    def close(self) -> None:
+        try:
+            self._finish()
+        finally:
+            self._writer.shutdown()
