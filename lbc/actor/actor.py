@@ -69,6 +69,7 @@ class Actor:
         self._opening: EnvironmentStep | None = environment.reset(seed)
         self._psi = np.zeros((count, mind.psi_size))
         self._score = np.zeros(count)
+        self._playing = np.zeros(count, dtype=bool)  # episodes whose end the controller waits for
         self._steps = np.zeros(count, dtype=np.int64)
 
     def step(self) -> ActorStep:
@@ -101,23 +102,30 @@ class Actor:
             score = float(self._score[index])
             ended.append(EpisodeEnd(int(index), score, int(self._steps[index]), bool(seen.truncated[index])))
             self._controller.end(self._first_env + int(index), score)
+            self._playing[index] = False
         for index in np.flatnonzero(seen.first):
+            if self._playing[index]:  # its process was replaced: half an episode says nothing
+                self._controller.end(self._first_env + int(index), None)
+            self._playing[index] = True
             self._psi[index] = self._controller.start(self._first_env + int(index))
             self._score[index] = 0.0
             self._steps[index] = 0
         return ended
 
     def snapshot(self) -> dict[str, Any]:
-        return {"mind": self.mind, "psi": self._psi, "score": self._score, "steps": self._steps}
+        numbers = {"psi": self._psi, "score": self._score, "steps": self._steps, "playing": self._playing}
+        return {"mind": self.mind, **numbers}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Goes on in the middle of the episodes; the environment must have been resumed, too."""
         self._psi, self._score, self._steps = state["psi"], state["score"], state["steps"]
+        self._playing = state["playing"]
         self._opening = None  # a step has been sent
 
     def restart(self, seed: int) -> None:
         """Begins new episodes in all environments; nobody hears of those in flight."""
         self._opening = self.environment.reset(seed)
+        self._playing[:] = False
 
     def episode_ages(self) -> np.ndarray:
         """Steps that each episode in flight has lasted: [E]."""

@@ -8,8 +8,10 @@
 Every worker plays a share of every group, one after the other, so its core never waits while any
 group has actions.  Frames travel through shared memory, words ("step group 1", "done") through one
 pipe per worker.  A pipe is also how death is noticed: a worker whose parent is gone reads the end of
-its pipe and ends, and a parent whose worker is gone says so.  The memory has no name in the file
-system, so nothing of it is left behind, whoever dies.
+its pipe and ends.  A worker that is gone, or has not answered for too long, is replaced: its copies begin new
+episodes, which shows as `first` rows without an end before them, and play goes on.  One that fails
+again and again ends the run.  The memory has no name in the file system, so nothing of it is left
+behind, whoever dies.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import signal
 import struct
 import time
 import traceback
+import warnings
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
@@ -35,7 +38,9 @@ from lbc.errors import TrainingError, UserError
 from lbc.interfaces import VectorEnvironment
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
-REPLY_SECONDS = 120.0  # a worker that says nothing for so long hangs
+REPLY_SECONDS = 30.0  # a worker that says nothing for so long hangs
+FAILURES = 3  # of one worker in a row are mended, each without so many steps before it:
+HEALTHY_STEPS = 20
 START_SECONDS = 600.0  # building hundreds of emulators takes time
 _RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"
 _WORD = struct.Struct("5s i q")  # what, group, and a number: the seed, or how many steps
@@ -78,6 +83,11 @@ class WorkerPool:
     @property
     def pids(self) -> list[int]:
         return [worker.pid for worker in self._workers]
+
+    @property
+    def failures(self) -> int:
+        """How often a process had to be replaced."""
+        return sum(worker.failures for worker in self._workers)
 
     def close(self) -> None:
         """Ends all processes; may be called twice."""
@@ -123,7 +133,7 @@ class Group:
     def recv(self) -> EnvironmentStep:
         """Waits for all workers; the frames lie in the shared memory until the next `send`."""
         for worker in self._workers:
-            worker.hear(REPLY_SECONDS)
+            worker.answer(self._number)
         m = self._memory
         return EnvironmentStep(
             m.frame, m.reward.copy(), m.terminated.copy(), m.truncated.copy(), m.first.copy()
@@ -141,7 +151,7 @@ class Group:
     def _tell(self, what: bytes, number: int = 0) -> None:
         word = _WORD.pack(what, self._number, number)
         for worker in self._workers:
-            worker.tell(word)
+            worker.tell(self._number, word)
 
 
 @dataclasses.dataclass
@@ -205,9 +215,19 @@ class _Worker:
         self, context: Any, number: int, config: EnvironmentConfig, share: slice, memory: list[_Shared]
     ) -> None:
         self._number = number
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_work, args=(theirs, config, share, memory), name=f"lbc-environments-{number}", daemon=True
+        self._context = context
+        self._life = (config, share, memory)
+        self.failures = 0
+        self._in_a_row = 0
+        self._steps = 0  # since the process was started
+        self._begins_anew = [False] * len(memory)  # groups whose next rows are those of new episodes
+        self._start()
+
+    def _start(self) -> None:
+        self._pipe, theirs = self._context.Pipe()
+        name = f"lbc-environments-{self._number}"
+        self._process = self._context.Process(
+            target=_work, args=(theirs, *self._life), name=name, daemon=True
         )
         self._process.start()
         theirs.close()
@@ -216,11 +236,42 @@ class _Worker:
     def pid(self) -> int:
         return int(self._process.pid)
 
-    def tell(self, word: bytes) -> None:
+    def tell(self, group: int, word: bytes) -> None:
+        if self._begins_anew[group]:
+            return  # the action was meant for an episode that is lost
         try:
             self._pipe.send_bytes(word)
         except (BrokenPipeError, ConnectionResetError):
-            raise self._gone() from None
+            self._replace(self._gone())
+
+    def answer(self, group: int) -> None:
+        """Waits until this worker's share of the group's rows lies in the shared memory."""
+        if not self._begins_anew[group]:
+            try:
+                self.hear(REPLY_SECONDS)
+                self._steps += 1
+            except TrainingError as failure:
+                self._replace(failure)
+        self._begins_anew[group] = False
+
+    def _replace(self, failure: TrainingError) -> None:
+        """A new process for the same copies; all their groups begin new episodes."""
+        self.failures += 1
+        self._in_a_row = 1 if self._steps >= HEALTHY_STEPS else self._in_a_row + 1
+        self._steps = 0
+        if self._in_a_row > FAILURES:
+            raise TrainingError(f"{failure} It has failed {self._in_a_row} times in a row, so the run ends.")
+        warnings.warn(f"{failure} It is replaced; its unfinished episodes are lost.", stacklevel=2)
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+        self._start()
+        self.hear(START_SECONDS)
+        seed = 1_000_003 * self.failures + int(1e3 * time.monotonic())
+        for group in range(len(self._begins_anew)):
+            self._pipe.send_bytes(_WORD.pack(_RESET, group, seed % 2**30))
+            self.hear(START_SECONDS)
+            self._begins_anew[group] = True
 
     def hear(self, seconds: float) -> None:
         """Waits for the answer to the oldest word that has none yet."""
@@ -228,7 +279,7 @@ class _Worker:
             if not self._pipe.poll(seconds):
                 raise TrainingError(
                     f"environment process {self._number} (pid {self.pid}) has not answered for "
-                    f"{seconds:.0f} seconds; the game hangs, or the machine is far too busy."
+                    f"{seconds:.1f} seconds; the game hangs, or the machine is far too busy."
                 )
             answer = self._pipe.recv_bytes()
         except (EOFError, ConnectionResetError):

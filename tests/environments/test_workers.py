@@ -93,40 +93,57 @@ def test_bad_input_is_told_before_any_process_starts():
         WorkerPool(CATCH, 3, groups=2)
 
 
-def test_a_killed_process_is_noticed():
-    pool = WorkerPool(CATCH, 4, workers=2, groups=1)
+@pytest.mark.parametrize("word", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("between", ["recv and send", "send and recv"])
+def test_a_lost_process_is_replaced(monkeypatch, word, between):
+    """Killed or hanging, before or after it was told to step: its copies begin new episodes in both
+    groups, the others play on as if nothing had happened."""
+    monkeypatch.setattr(workers_module, "REPLY_SECONDS", 1.0)
+    alone, pool = make(CATCH, 8), WorkerPool(CATCH, 8, workers=2, groups=2)
+    actions = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
     try:
-        (group,) = pool.groups
-        group.reset(1)
-        os.kill(pool.pids[1], signal.SIGKILL)
-        with pytest.raises(TrainingError, match=r"environment process 1 .* ended by itself \(exit code -9\)"):
-            for _ in range(3):
-                group.step(np.zeros(4, dtype=np.int64))
+        a, b = pool.groups
+        a.reset(3), b.reset(3), alone.reset(3)
+        b.send(actions[1])
+        if between == "send and recv":
+            a.send(actions[1])
+        lost = pool.pids[1]
+        os.kill(lost, word)
+        time.sleep(0.2)
+        with pytest.warns(UserWarning, match=r"environment process 1 .*It is replaced"):
+            if between == "recv and send":
+                a.send(actions[1])
+            seen_a = a.recv()
+        seen_b = b.recv()
+        expected = alone.step(np.zeros(8, dtype=np.int64))
+        for group, seen in ((a, seen_a), (b, seen_b)):
+            mine = slice(group.first_env, group.first_env + 2)  # played by process 0
+            np.testing.assert_array_equal(seen.frame[:2], expected.frame[mine])
+            assert seen.first.tolist() == [False, False, True, True]
+            assert (
+                not seen.terminated[2:].any() and not seen.truncated[2:].any() and not seen.reward[2:].any()
+            )
+        assert pool.failures == 1 and pool.pids[1] != lost
+        for _ in range(12):  # and on it goes, with whole episodes of four steps
+            seen = a.step(actions[1])
+            assert seen.frame.shape == (4, 1, 5, 3)
+        assert not alive(lost)
     finally:
         pool.close()
 
 
-def test_a_hanging_process_is_noticed(monkeypatch):
-    monkeypatch.setattr(workers_module, "REPLY_SECONDS", 0.3)
+def test_a_process_that_fails_again_and_again_ends_the_run():
+    """A game that cannot take the action fails every time; the reason is in the last words."""
     pool = WorkerPool(CATCH, 2, workers=1, groups=1)
     try:
         (group,) = pool.groups
         group.reset(1)
-        os.kill(pool.pids[0], signal.SIGSTOP)
-        with pytest.raises(TrainingError, match="has not answered"):
-            group.step(np.zeros(2, dtype=np.int64))
-        os.kill(pool.pids[0], signal.SIGCONT)
-    finally:
-        pool.close()
-
-
-def test_a_failing_game_says_why():
-    pool = WorkerPool(CATCH, 2, workers=1, groups=1)
-    try:
-        (group,) = pool.groups
-        group.reset(1)
-        with pytest.raises(TrainingError, match="environment process 0 failed"):
-            group.step(np.full(2, 99))
+        with (
+            pytest.warns(UserWarning, match="It is replaced"),
+            pytest.raises(TrainingError, match=r"actions must lie in 0..2(.|\n)*failed 4 times in a row"),
+        ):
+            for _ in range(5):
+                group.step(np.full(2, 99))
     finally:
         pool.close()
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import multiprocessing
+import os
+import random
+import signal
 import time
 from collections import Counter
 from dataclasses import replace
@@ -19,6 +22,7 @@ from lbc.runtime import LocalRun, SerialRun, train
 from lbc.types import Batch
 from tests.actor.test_actor import recomputed_log_mu
 from tests.builders import catch_config
+from tests.environments.test_workers import alive
 from tests.runtime.test_serial import Notebook
 
 
@@ -203,6 +207,33 @@ def test_training_goes_on_without_the_evaluator(started):
     for _ in range(30):
         run.step()
     assert run.report()["eval_error"] == "the evaluation process has ended"
+
+
+@pytest.mark.filterwarnings("ignore:environment process")
+def test_killed_workers_do_not_stop_a_run(started, monkeypatch):
+    """Ten kills at random moments: no environment is lost, half an episode reaches no bandit, mu stays exact."""
+    run = started(learner={"push_interval": 10_000}, controller={"count_pulls": "start"})
+    rng = random.Random(0)
+    scores: list[float | None] = []
+    end = run.experiment.controller.end
+    monkeypatch.setattr(
+        run.experiment.controller, "end", lambda i, score: (scores.append(score), end(i, score))
+    )
+    e = run.experiment
+    for _ in range(10):
+        os.kill(rng.choice(run.pool.pids), signal.SIGKILL)
+        for _ in range(rng.randrange(50, 70)):
+            run.step()
+            if run.last_batch is not None:
+                log_mu = recomputed_log_mu(run.last_batch, e.actor_networks, e.population, e.mapping)
+                torch.testing.assert_close(log_mu, run.last_batch.log_mu, rtol=1e-9, atol=1e-9)
+    run.settle()
+    assert run.pool.failures == 10 and all(alive(pid) for pid in run.pool.pids)
+    assert scores.count(None) >= 10, "lost episodes"
+    heard = [score for score in scores if score is not None]
+    assert len(heard) == run.tracker.episodes and set(heard) <= {-1.0, 1.0}, "whole episodes only"
+    in_flight = sum(c.bandits.in_flight.sum() for c in e.controller.controllers)
+    assert in_flight == 6 * len(e.space.dimensions), "six episodes are in flight, none is forgotten"
 
 
 def test_time_is_accounted_for(started):
