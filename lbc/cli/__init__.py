@@ -1,4 +1,4 @@
-"""The command line: ``lbc train``, ``lbc bench``, ``lbc list``, ``lbc --version``.
+"""The command line: ``lbc train``, ``lbc bench``, ``lbc list``, ``lbc doctor``, ``lbc --version``.
 
 Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM,
 141 when the output's reader has left.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from lbc import __version__
 from lbc.cli.bench import Bench
+from lbc.cli.doctor import Doctor
 from lbc.cli.listing import List
 from lbc.cli.parsing import parse
 from lbc.cli.train import Train, with_its_card
@@ -26,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lbc {__version__}")
         return 0
     try:
-        return parse({"train": Train, "list": List, "bench": Bench}, with_its_card(arguments)).run()
+        return parse(
+            {"train": Train, "list": List, "bench": Bench, "doctor": Doctor}, with_its_card(arguments)
+        ).run()
     except KeyboardInterrupt:  # before or after training; during it, Train knows better
         return 130
     except BrokenPipeError:  # the reader (`lbc list | head`) has left; Python's last flush must not fail

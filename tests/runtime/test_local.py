@@ -211,7 +211,7 @@ def test_training_goes_on_without_the_evaluator(started):
 
 @pytest.mark.filterwarnings("ignore:environment process")
 def test_killed_workers_do_not_stop_a_run(started, monkeypatch):
-    """Ten kills at random moments: no environment is lost, half an episode reaches no bandit, mu stays exact."""
+    """Ten kills at random moments: no environment is lost, half an episode reaches no bandit."""
     run = started(learner={"push_interval": 10_000}, controller={"count_pulls": "start"})
     rng = random.Random(0)
     scores: list[float | None] = []
