@@ -1,0 +1,55 @@
+"""Kept runs: small, complete enough for figure and table, and named by their seed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lbc.studies.archive import LINES, labels, main, reached
+
+
+def run_directory(path, seed: int, scores: list[float], json_config: bool = False) -> None:
+    path.mkdir(parents=True)
+    if json_config:
+        (path / "config.json").write_text(json.dumps({"seed": seed}))
+    else:
+        (path / "config.toml").write_text(f"[run]\nseed = {seed}\n")
+    (path / "summary.json").write_text("{}")
+    lines = [
+        {"frames": 1000 * (i + 1), "seconds": 2.0 * i, "score_mean": score, "policies": [{"much": "else"}]}
+        for i, score in enumerate(scores)
+    ]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_kept_runs_draw_the_same_curve(tmp_path, capsys):
+    task = tmp_path / "results" / "pong"
+    run_directory(tmp_path / "a", 3, [-20.0 + 0.01 * i for i in range(1001)])
+    run_directory(tmp_path / "b", 7, [-21.0, -20.0, -19.5], json_config=True)
+    assert main(["keep", str(task / "ours"), str(tmp_path / "a")]) == 0
+    assert main(["keep", str(task / "theirs"), str(tmp_path / "b")]) == 0
+    (task / "theirs" / "label.txt").write_text("PPO\n")
+    kept = (task / "ours" / "seed3" / "metrics.jsonl").read_text().splitlines()
+    assert len(kept) <= LINES
+    assert json.loads(kept[-1]) == {"frames": 1_001_000, "seconds": 2000.0, "score_mean": -10.0}
+    assert set(labels(task)) == {"ours", "PPO"}
+    figure = tmp_path / "x.png"
+    assert main(["draw", str(task), str(figure), "--title", "Pong", "--reference", "-15"]) == 0
+    assert figure.stat().st_size > 1000
+    text = capsys.readouterr().out
+    assert "| ours |" in text and "not reached" in text
+
+
+def test_reached_is_the_first_report_at_that_height(tmp_path):
+    run_directory(tmp_path / "seed1", 1, [-20.0, -9.0, -12.0, -3.0])
+    assert "| x | 0.00M | 2 |" in reached({"x": [tmp_path / "seed1"]}, -10.0)
+
+
+@pytest.mark.parametrize("missing", ["metrics.jsonl", "config.toml"])
+def test_what_cannot_be_kept_is_said(tmp_path, missing, capsys):
+    run_directory(tmp_path / "a", 1, [1.0])
+    (tmp_path / "a" / missing).unlink()
+    (tmp_path / "a" / "summary.json").unlink()
+    assert main(["keep", str(tmp_path / "label"), str(tmp_path / "a")]) == 2
+    assert "archive:" in capsys.readouterr().err
