@@ -146,7 +146,7 @@ class Group:
         """Steps all copies with random actions and waits; nothing travels: the bare emulator."""
         self._tell(_SPIN, steps)
         for worker in self._workers:
-            worker.hear(START_SECONDS)
+            worker.hear(START_SECONDS)  # nothing else is under way
 
     def _tell(self, what: bytes, number: int = 0) -> None:
         word = _WORD.pack(what, self._number, number)
@@ -220,6 +220,7 @@ class _Worker:
         self.failures = 0
         self._in_a_row = 0
         self._steps = 0  # since the process was started
+        self._answered: set[int] = set()  # groups whose rows are ready, though nobody has asked for them yet
         self._begins_anew = [False] * len(memory)  # groups whose next rows are those of new episodes
         self._start()
 
@@ -248,7 +249,9 @@ class _Worker:
         """Waits until this worker's share of the group's rows lies in the shared memory."""
         if not self._begins_anew[group]:
             try:
-                self.hear(REPLY_SECONDS)
+                while group not in self._answered:  # groups answer in the order in which they were told
+                    self._answered.add(self.hear(REPLY_SECONDS))
+                self._answered.remove(group)
                 self._steps += 1
             except TrainingError as failure:
                 self._replace(failure)
@@ -265,6 +268,7 @@ class _Worker:
         self._process.kill()
         self._process.join()
         self._pipe.close()
+        self._answered.clear()
         self._start()
         self.hear(START_SECONDS)
         seed = 1_000_003 * self.failures + int(1e3 * time.monotonic())
@@ -273,8 +277,8 @@ class _Worker:
             self.hear(START_SECONDS)
             self._begins_anew[group] = True
 
-    def hear(self, seconds: float) -> None:
-        """Waits for the answer to the oldest word that has none yet."""
+    def hear(self, seconds: float) -> int:
+        """Waits for the answer to the oldest word that has none yet; returns the group that it is about."""
         try:
             if not self._pipe.poll(seconds):
                 raise TrainingError(
@@ -284,10 +288,11 @@ class _Worker:
             answer = self._pipe.recv_bytes()
         except (EOFError, ConnectionResetError):
             raise self._gone() from None
-        if answer != _DONE:
+        if answer[:1] != _DONE:
             raise TrainingError(
                 f"environment process {self._number} failed:\n{answer[1:].decode(errors='replace')}"
             )
+        return int.from_bytes(answer[1:], "little")
 
     def _gone(self) -> TrainingError:
         self._process.join(1.0)
@@ -328,8 +333,8 @@ def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: lis
             one_thread = dataclasses.replace(config, threads=1)
             games = [make(one_thread, copies) for _ in memory]
             pipe.send_bytes(_DONE)
-            while _obey(pipe, games, arrays, share.start):
-                pipe.send_bytes(_DONE)
+            while (group := _obey(pipe, games, arrays, share.start)) is not None:
+                pipe.send_bytes(_DONE + group.to_bytes(4, "little"))
         except (EOFError, OSError):
             raise
         except Exception:
@@ -337,21 +342,24 @@ def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: lis
             time.sleep(0.5)  # for the words to be read before the end of the pipe
 
 
-def _obey(pipe: Connection, games: list[VectorEnvironment], arrays: list[_Arrays], first_env: int) -> bool:
+def _obey(
+    pipe: Connection, games: list[VectorEnvironment], arrays: list[_Arrays], first_env: int
+) -> int | None:
+    """Does what the next word says; returns the group that it is about, None if it is the last."""
     word, group, number = _WORD.unpack(pipe.recv_bytes())
     what = word.rstrip(b"\0")
     if what == _CLOSE:
-        return False
+        return None
     game, mine = games[group], arrays[group]
     if what == _SPIN:
         rng = np.random.default_rng(first_env)
         for _ in range(number):
             game.step(rng.integers(0, game.spec.num_actions, game.num_envs))
-        return True
+        return int(group)
     seen = game.reset(number + first_env) if what == _RESET else game.step(mine.action)
     mine.frame[...] = seen.frame
     mine.reward[...] = seen.reward
     mine.terminated[...] = seen.terminated
     mine.truncated[...] = seen.truncated
     mine.first[...] = seen.first
-    return True
+    return int(group)

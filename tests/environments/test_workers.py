@@ -55,6 +55,21 @@ def test_a_pool_plays_what_one_environment_plays(config, workers, groups, steps)
         alone.close()
 
 
+def test_groups_may_be_asked_in_any_order():
+    pool = WorkerPool(CATCH, 4, workers=2, groups=2)
+    alone = make(CATCH, 4)
+    try:
+        a, b = pool.groups
+        assert_same(alone.reset(1), [a.reset(1), b.reset(1)])
+        for t in range(20):
+            for group in (a, b) if t % 2 else (b, a):
+                group.send(np.full(2, t % 3))
+            seen_b, seen_a = b.recv(), a.recv()
+            assert_same(alone.step(np.full(4, t % 3)), [seen_a, seen_b])
+    finally:
+        pool.close()
+
+
 def test_groups_are_independent():
     """A group that is never stepped does not hold the others up."""
     pool = WorkerPool(CATCH, 4, workers=1, groups=2)
@@ -98,21 +113,19 @@ def test_bad_input_is_told_before_any_process_starts():
 def test_a_lost_process_is_replaced(monkeypatch, word, between):
     """Killed or hanging, before or after it was told to step: its copies begin new episodes in both
     groups, the others play on as if nothing had happened."""
-    monkeypatch.setattr(workers_module, "REPLY_SECONDS", 1.0)
+    monkeypatch.setattr(workers_module, "REPLY_SECONDS", 4.0 if word == signal.SIGSTOP else 60.0)
     alone, pool = make(CATCH, 8), WorkerPool(CATCH, 8, workers=2, groups=2)
     actions = np.zeros(2, dtype=np.int64), np.zeros(4, dtype=np.int64)
     try:
         a, b = pool.groups
         a.reset(3), b.reset(3), alone.reset(3)
-        b.send(actions[1])
-        if between == "send and recv":
-            a.send(actions[1])
         lost = pool.pids[1]
-        os.kill(lost, word)
+        os.kill(lost, word if between == "recv and send" else signal.SIGSTOP)
         time.sleep(0.2)
         with pytest.warns(UserWarning, match=r"environment process 1 .*It is replaced"):
-            if between == "recv and send":
-                a.send(actions[1])
+            b.send(actions[1])
+            a.send(actions[1])
+            os.kill(pool.pids[1], word) if between == "send and recv" else None
             seen_a = a.recv()
         seen_b = b.recv()
         expected = alone.step(np.zeros(8, dtype=np.int64))
