@@ -190,7 +190,7 @@ class _Shared:
     def _layout(size: int, shape: tuple[int, ...], frame: type) -> list[tuple[Any, tuple[int, ...]]]:
         row = (size,)
         return [
-            ((frame), (size, *shape)),
+            (frame, (size, *shape)),
             (np.float32, row),
             (bool, row),
             (bool, row),

@@ -113,7 +113,7 @@ class Learner:
         if not math.isfinite(self.gradient_norm):
             raise TrainingError(
                 f"policy {self.policy.index + 1} met a non-finite gradient at update {self.updates}; "
-                "its weights are those before this update. "
+                "the last good weights are kept. "
                 "Try a smaller learner.learning_rate, or a reward shaping that compresses more."
             )
 
@@ -145,8 +145,10 @@ class Learner:
             self.network.track_values(estimates.v_target, estimates.real)
 
     def optimizer_state(self) -> dict[str, list[Tensor]]:
-        """AdamW's step count and moments, one per parameter that has been updated; copies."""
-        states = [self._optimizer.state[p] for p in self.network.parameters() if p in self._optimizer.state]
+        """AdamW's step count and moments, one per parameter, copies; empty before the first update."""
+        parameters = list(self.network.parameters())
+        states = [self._optimizer.state[p] for p in parameters if p in self._optimizer.state]
+        assert len(states) in (0, len(parameters)), "a parameter without a gradient has no moments"
         return {key: [state[key].clone() for state in states] for key in ("step", "exp_avg", "exp_avg_sq")}
 
     @torch.no_grad()

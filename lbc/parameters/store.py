@@ -25,7 +25,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as tensor_bytes
 
 from lbc import __version__
-from lbc.errors import UserError
+from lbc.errors import TrainingError, UserError
 from lbc.parameters.snapshot import Json, Tensors
 
 FORMAT = 1
@@ -68,7 +68,7 @@ def write(root: Path, checkpoint: Checkpoint, keep: int = 3, shard_bytes: int = 
         _sync(root)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise UserError(
+        raise TrainingError(
             f"the checkpoint could not be written to '{root}' ({error.strerror}); "
             "the one before it is still valid."
         ) from error

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from lbc.errors import TrainingError
 from lbc.learner import Learner
 from lbc.learner.graphed import GraphedUpdate, fill, standing
 from lbc.parameters import ParameterServer
@@ -30,7 +31,7 @@ class Crew:
         self._server = server
         self._push_interval = push_interval
         self._pool = ThreadPoolExecutor(len(learners), "learner") if threads else None
-        self._busy: list[Future[None]] = []
+        self._in_flight: list[Future[None]] = []
         self._lock = threading.Lock()
         self.busy = 0.0  # seconds that learners have worked, all together
 
@@ -40,8 +41,8 @@ class Crew:
             for learner in self._learners:
                 self._update(learner, batch, progress)
         else:
-            work = (self._update, batch, progress)
-            self._busy = [self._pool.submit(work[0], learner, *work[1:]) for learner in self._learners]
+            submit = self._pool.submit
+            self._in_flight = [submit(self._update, learner, batch, progress) for learner in self._learners]
 
     def _update(self, learner: Learner, batch: Batch, progress: float) -> None:
         begun = time.perf_counter()
@@ -52,8 +53,8 @@ class Crew:
             self.busy += time.perf_counter() - begun
 
     def wait(self) -> None:
-        busy, self._busy = self._busy, []
-        failures = [failure for failure in (future.exception() for future in busy) if failure is not None]
+        landed, self._in_flight = self._in_flight, []
+        failures = [failure for failure in (future.exception() for future in landed) if failure is not None]
         if failures:
             raise failures[0]
 
@@ -85,8 +86,13 @@ class GraphedCrew(Crew):
         if not self._working:
             return
         self._working = False
-        for update in self._updates:
-            update.finish()
+        try:
+            for update in self._updates:
+                update.finish()
+        except TrainingError:
+            for learner in self._learners:  # a graph cannot stop halfway: back to what was pushed last
+                learner.network.load_state_dict(self._server.weights(learner.policy.index))
+            raise
         for learner in self._learners:
             if learner.updates % self._push_interval == 0:
                 self._server.push(learner.policy.index, learner.network, learner.updates)

@@ -7,7 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbc.errors import UserError
+from safetensors import SafetensorError
+
+from lbc.errors import TrainingError, UserError
 from lbc.parameters import Checkpoint, give, newest, save_weights, take, write
 from lbc.parameters.snapshot import Tensors
 from lbc.runtime.run import Run
@@ -28,10 +30,11 @@ class Keeper:
     """::
 
     keeper.save(run, agenda, mark)      # copies the state, writes it in the background
+    keeper.wait()                       # until it is on the disk
     mark = keeper.restore(run, agenda)  # from the newest valid checkpoint
 
     ``mark`` is how far the reports had come.  A checkpoint that cannot be written ends the run with a
-    sentence at the next `save` or at `close`; the one before it stays valid.
+    sentence at the next `save` or `wait`; the one before it stays valid.
     """
 
     def __init__(self, root: Path) -> None:
@@ -40,7 +43,7 @@ class Keeper:
         self._writing: Future[Path] | None = None
 
     def save(self, run: Run, agenda: Agenda, mark: int) -> None:
-        self._finish()
+        self.wait()
         tensors: Tensors = {}
         state = {"run": take(run, tensors, "run"), "agenda": take(agenda, tensors, "agenda")}
         info = {"mark": mark, "episodes": run.tracker.episodes, "seconds": run.tracker.seconds}
@@ -50,9 +53,15 @@ class Keeper:
 
     def save_weights(self, run: Run) -> None:
         """The newest weights alone, for whoever wants to play them."""
-        self._root.mkdir(parents=True, exist_ok=True)
         weights = [learner.network.state_dict() for learner in run.experiment.learners]
-        save_weights(self._root / "weights.safetensors", weights, {"frames": str(run.tracker.frames)})
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            save_weights(self._root / "weights.safetensors", weights, {"frames": str(run.tracker.frames)})
+        except (OSError, SafetensorError) as error:
+            raise TrainingError(
+                f"the weights could not be written to '{self._root}' ({error}); "
+                "the last checkpoint is still valid."
+            ) from error
 
     def restore(self, run: Run, agenda: Agenda) -> int:
         found, complaints = newest(self._root)
@@ -67,13 +76,10 @@ class Keeper:
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"the checkpoint in '{self._root}' does not fit this run.") from error
 
-    def _finish(self) -> None:
+    def wait(self) -> None:
         if self._writing is not None:
             writing, self._writing = self._writing, None
             writing.result()
 
     def close(self) -> None:
-        try:
-            self._finish()
-        finally:
-            self._writer.shutdown()
+        self._writer.shutdown()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -57,14 +58,16 @@ def train(
                 keeper.save(run, agenda, reporter.mark())
         run.settle()
         keeper.save(run, agenda, reporter.mark())
+        keeper.wait()
     except TrainingError:
-        write_batch_statistics(directory / "failed_batch.json", run.last_batch)
-        keeper.save_weights(run)
-        reporter.finish(summary(run, "failed"))
+        with contextlib.suppress(TrainingError, OSError):  # the disk may be full; what failed first is told
+            write_batch_statistics(directory / "failed_batch.json", run.last_batch)
+            keeper.save_weights(run)
+            reporter.finish(summary(run, "failed"))
         raise
     finally:
-        keeper.close()
         run.close()
+        keeper.close()
     reporter.report(run.report())
     result = summary(run, outcome)
     reporter.finish(result)

@@ -12,7 +12,7 @@ import shutil
 import pytest
 import torch
 
-from lbc.errors import UserError
+from lbc.errors import TrainingError
 from lbc.parameters import Checkpoint, newest, store, write
 
 
@@ -153,7 +153,7 @@ def test_a_full_disk_is_one_sentence_and_the_last_checkpoint_stays(tmp_path, mon
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(store.os, "fsync", full)
-    with pytest.raises(UserError, match=r"No space left on device.*still valid"):
+    with pytest.raises(TrainingError, match=r"No space left on device.*still valid"):
         write(tmp_path, checkpoint(2))
     assert_is(newest(tmp_path)[0], 1)
     assert os.listdir(tmp_path) == ["000000000001"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ import pytest
 import torch
 
 from lbc.config import Config, EnvironmentConfig, ModelConfig
-from lbc.errors import UserError
+from lbc.errors import TrainingError, UserError
 from lbc.parameters import load_weights
 from lbc.reporting.plain import plain  # no NaN: it never equals itself
 from lbc.runtime import train
@@ -115,3 +118,20 @@ def test_another_configuration_does_not_fit(tmp_path):
     other = catch_config(model={"lstm_units": 4}, run={"frames": 600, **QUIET})
     with pytest.raises(UserError, match="does not fit this run"):
         train(other, Notebook(), tmp_path, lambda: False, resume=True)
+
+
+def test_a_full_disk_ends_the_run_with_a_sentence_and_leaves_no_process(tmp_path, monkeypatch):
+    """The checkpoint before it stays valid, and the run goes on from there once there is room."""
+    config = local_config(run={"frames": 4000, **QUIET})
+    first = train(config, Notebook(), tmp_path, StopAfter(200))
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lbc.parameters.store.os.fsync", full)
+        with pytest.raises(TrainingError, match=r"No space left on device"):
+            train(config, Notebook(), tmp_path, StopAfter(50), resume=True)
+    assert not multiprocessing.active_children()
+    again = train(config, Notebook(), tmp_path, StopAfter(1), resume=True)
+    assert again["episodes"] == first["episodes"]
