@@ -10,7 +10,9 @@ Every sequence is used exactly `replay` times.  `reserve` sequences are held bac
 mixes fresh and older data; what would fall out of the ring is used first.
 
 Environments may come in `groups` of equal size that are appended one after the other, each with a
-clock of its own.
+clock of its own.  With `staggered` the sequences of a group do not end all at once, but evenly spread
+over T steps, so that learners have work at every moment instead of a burst every T steps.  A sequence
+then begins `offset` rows before kT.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ class SequenceBuffer:
         device: torch.device,
         dtype: torch.dtype = torch.float32,
         groups: int = 1,
+        staggered: bool = False,
     ) -> None:
         assert num_envs % groups == 0, f"{num_envs} environments in {groups} groups"
         self._config = config
@@ -53,7 +56,10 @@ class SequenceBuffer:
         slack = math.ceil(config.batch_size / (num_envs * config.replay)) + 1
         self._mature = math.ceil(config.reserve / num_envs) + slack
         # a batch holds a sequence once, so its last uses take up to `replay` batches
-        kept = self._mature + math.ceil(config.batch_size / num_envs) + groups
+        self._waiting = (
+            math.ceil(config.batch_size * (config.replay + 1) / 2) if staggered else config.batch_size
+        )
+        kept = self._mature + math.ceil(self._waiting / num_envs) + groups
         before = math.ceil((config.burn_in + spec.frame_stack) / length)  # rows behind the oldest sequence
         self._kept = kept
         self._generations = kept + before + 1
@@ -81,6 +87,11 @@ class SequenceBuffer:
         self._size = num_envs // groups
         self._time = np.zeros(groups, dtype=np.int64)  # rows of each group appended so far
         self._group = np.repeat(np.arange(groups), self._size)  # [E] of each environment
+        self._staggered = staggered
+        within = (
+            np.arange(self._size) * length // self._size * staggered
+        )  # rising, so that equals are a slice
+        self._offset = np.tile(within, groups)  # [E]
 
     @property
     def bytes_per_step(self) -> int:
@@ -91,10 +102,9 @@ class SequenceBuffer:
 
     def append(self, row: Row, state: Tensor, group: int = 0) -> None:
         """Adds row t of a group; `state` [N, 2, E, units] is every policy's recurrent state before it."""
-        t, length = int(self._time[group]), self._config.sequence_length
-        at, envs = t % self._rows, slice(group * self._size, (group + 1) * self._size)
-        if t % length == 0:
-            self._open(t // length, envs)
+        t, first_env = int(self._time[group]), group * self._size
+        at, envs = t % self._rows, slice(first_env, first_env + self._size)
+        self._open(*self._beginning(t, group))
         self._frame[at, envs] = row.frame
         self._first[at, envs] = row.first
         self._reward[at, envs] = row.reward
@@ -105,9 +115,18 @@ class SequenceBuffer:
         self._psi[at, envs] = row.psi
         previous = self._since_first[(t - 1) % self._rows, envs]
         self._since_first[at, envs] = torch.where(row.first, 0, previous + 1)
-        if (t + self._config.burn_in) % length == 0:
-            self._state[(t + self._config.burn_in) // length % self._slots, :, :, envs] = state
+        generation, warming = self._beginning(t + self._config.burn_in, group)
+        of_group = slice(warming.start - first_env, warming.stop - first_env)
+        self._state[generation % self._slots, :, :, warming] = state[:, :, of_group]
         self._time[group] = t + 1
+
+    def _beginning(self, t: int, group: int) -> tuple[int, slice]:
+        """The environments of a group whose sequence begins at row t, and its number."""
+        length, first_env = self._config.sequence_length, group * self._size
+        offset = -t % length
+        within = self._offset[first_env : first_env + self._size]
+        begin, end = np.searchsorted(within, [offset, offset + 1])
+        return (t + offset) // length, slice(first_env + int(begin), first_env + int(end))
 
     def _open(self, generation: int, envs: slice) -> None:
         """Row kT completes sequence k - 1, and its generation takes the ring's oldest place."""
@@ -122,12 +141,17 @@ class SequenceBuffer:
         return (generation - 1 - self._kept) % self._generations
 
     def ready(self) -> bool:
-        held = self._config.reserve * self._config.replay
-        return int(self._uses.sum()) - held >= self._config.batch_size
+        config, uses = self._config, int(self._uses.sum())
+        if not self._staggered:
+            return uses - config.reserve * config.replay >= config.batch_size
+        # Few are new at a time: wait until a batch can hold different ones, at all stages of their use.
+        different = int(np.count_nonzero(self._uses)) - config.reserve
+        return different >= config.batch_size and uses - config.reserve * config.replay >= self._waiting
 
     def sample(self) -> Batch:
         """The next batch: first what would expire, then uniformly among all that has uses left."""
-        newest = ((self._time - 1) // self._config.sequence_length - 1)[self._group]  # [E] generation
+        clock = self._time[self._group] + self._offset
+        newest = (clock - 1) // self._config.sequence_length - 1  # [E] generation
         age = (newest - np.arange(self._generations)[:, None]) % self._generations  # [slots, E]
         chosen: list[np.ndarray] = []
         missing = self._config.batch_size
@@ -143,7 +167,7 @@ class SequenceBuffer:
 
     def _gather(self, generations: np.ndarray, envs: np.ndarray) -> Batch:
         config, length = self._config, self._config.sequence_length
-        begin = torch.as_tensor(generations * length - config.burn_in)
+        begin = torch.as_tensor(generations * length - self._offset[envs] - config.burn_in)
         span = config.burn_in + length + 1
         # Rows before the run began repeat row 0, a first row: they reset the state, nothing more.
         time = (begin + torch.arange(span).unsqueeze(1)).clamp(min=0).to(self._frame.device)  # [L, S]
@@ -153,7 +177,8 @@ class SequenceBuffer:
         state = self._state[slot, :, :, env[0]].permute(1, 2, 0, 3).contiguous()
         if not config.burn_in_stored_state:
             state = torch.zeros_like(state)
-        age = float((self._time[self._group[envs]] - 1 - (generations + 1) * length).mean())
+        clock = self._time[self._group[envs]] + self._offset[envs]
+        age = float((clock - 1 - (generations + 1) * length).mean())
         return Batch(
             observation=self._stack(at, env),
             first=self._first[at, env],

@@ -67,6 +67,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     torch.manual_seed(config.run.seed)
     buffer_rng, controller_rng = np.random.default_rng(config.run.seed).spawn(2)
 
+    elsewhere = bool(environments)
     environments = tuple(environments) or (make(config.environment, config.actor.num_envs),)
     spec, num_envs = environments[0].spec, config.actor.num_envs
     population = build_population(config.population)
@@ -103,6 +104,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
         device=device,
         dtype=dtype,
         groups=len(environments),
+        staggered=elsewhere,  # play goes on while learners learn, so they should always have something to do
     )
     actor_networks = [network() for _ in population]
     return Experiment(

@@ -29,6 +29,7 @@ class Diary:
     seed: int = 0
     image: bool = True
     groups: int = 1
+    staggered: bool = False
     time: int = 0
     rows: list[Row] = field(default_factory=list)
     states: list[torch.Tensor] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Diary:
             rng=np.random.default_rng(self.seed),
             device=torch.device("cpu"),
             groups=self.groups,
+            staggered=self.staggered,
         )
         self.ended = np.ones(self.num_envs, bool)
 
@@ -90,14 +92,19 @@ class Diary:
 
     def origins(self, batch: Batch) -> list[tuple[int, int]]:
         """(generation, environment) of each sequence, read from the newest frame of its last row."""
-        newest = batch.observation[-1].flatten(1)[:, -2:]
-        return [(int(t) // self.config.sequence_length - 1, int(e)) for t, e in newest]
+        newest = batch.observation[-1].flatten(1)[:, -2:].int().tolist()
+        return [((t + self.offset(e)) // self.config.sequence_length - 1, e) for t, e in newest]
+
+    def offset(self, env: int) -> int:
+        """Rows by which an environment's sequences begin before the multiples of T."""
+        size = self.num_envs // self.groups
+        return env % size * self.config.sequence_length // size if self.staggered else 0
 
     def check(self, batch: Batch) -> None:
         """Every field of every row against what was appended."""
         length, burn_in = self.config.sequence_length, self.config.burn_in
         for s, (generation, e) in enumerate(self.origins(batch)):
-            begin = generation * length - burn_in
+            begin = generation * length - self.offset(e) - burn_in
             for i in range(burn_in + length + 1):
                 t = max(0, begin + i)
                 row = self.rows[t]
@@ -143,12 +150,43 @@ def config(**options) -> BufferConfig:
     burn_in=st.integers(0, 6),
     groups=st.integers(1, 3),
     seed=st.integers(0, 100),
+    staggered=st.booleans(),
 )
-@example(num_envs=1, batch_size=8, replay=4, reserve=10, sequence_length=1, burn_in=0, groups=1, seed=0)
-@example(num_envs=4, batch_size=16, replay=4, reserve=40, sequence_length=1, burn_in=0, groups=1, seed=0)
-@example(num_envs=2, batch_size=8, replay=2, reserve=4, sequence_length=1, burn_in=0, groups=1, seed=0)
+@example(
+    num_envs=1,
+    batch_size=8,
+    replay=4,
+    reserve=10,
+    sequence_length=1,
+    burn_in=0,
+    groups=1,
+    seed=0,
+    staggered=False,
+)
+@example(
+    num_envs=4,
+    batch_size=16,
+    replay=4,
+    reserve=40,
+    sequence_length=1,
+    burn_in=0,
+    groups=1,
+    seed=0,
+    staggered=False,
+)
+@example(
+    num_envs=2,
+    batch_size=8,
+    replay=2,
+    reserve=4,
+    sequence_length=1,
+    burn_in=0,
+    groups=1,
+    seed=0,
+    staggered=False,
+)
 def test_every_sequence_is_used_exactly_replay_times(
-    num_envs, batch_size, replay, reserve, sequence_length, burn_in, groups, seed
+    num_envs, batch_size, replay, reserve, sequence_length, burn_in, groups, seed, staggered
 ):
     """No use is lost, none is invented, and the guard against overwriting never speaks.
 
@@ -162,7 +200,7 @@ def test_every_sequence_is_used_exactly_replay_times(
         reserve=reserve,
     )
     num_envs *= groups
-    diary = Diary(options, num_envs=num_envs, seed=seed, groups=groups)
+    diary = Diary(options, num_envs=num_envs, seed=seed, groups=groups, staggered=staggered)
     waiting = (reserve + 2 * batch_size) // num_envs + 4  # generations that may have uses left
     generations = waiting + 15
     batches = diary.batches(generations * sequence_length + 1)
@@ -170,8 +208,9 @@ def test_every_sequence_is_used_exactly_replay_times(
     old = [(g, e) for g in range(generations - waiting) for e in range(num_envs)]
     assert [uses[origin] for origin in old] == [replay] * len(old)
     assert max(uses.values()) <= replay
-    unused = num_envs * generations * replay - uses.total()
-    assert reserve * replay <= unused < reserve * replay + batch_size
+    if not staggered:
+        unused = num_envs * generations * replay - uses.total()
+        assert reserve * replay <= unused < reserve * replay + batch_size
 
 
 @settings(max_examples=40)
@@ -185,9 +224,10 @@ def test_every_sequence_is_used_exactly_replay_times(
     ends=st.sampled_from([0.0, 0.2, 0.9]),
     groups=st.integers(1, 3),
     seed=st.integers(0, 1000),
+    staggered=st.booleans(),
 )
 def test_a_batch_holds_what_was_appended(
-    num_envs, batch_size, reserve, sequence_length, burn_in, frame_stack, ends, groups, seed
+    num_envs, batch_size, reserve, sequence_length, burn_in, frame_stack, ends, groups, seed, staggered
 ):
     """Frames, stacks, previous actions and states, over several rounds of the ring; burn-in may be
     longer than a sequence, stacks reach across sequence and ring borders, episodes start anywhere."""
@@ -195,7 +235,7 @@ def test_a_batch_holds_what_was_appended(
         sequence_length=sequence_length, burn_in=burn_in, batch_size=batch_size, replay=1, reserve=reserve
     )
     shape = {"num_envs": num_envs * groups, "groups": groups, "frame_stack": frame_stack}
-    diary = Diary(options, **shape, ends=ends, seed=seed, sampling=True)
+    diary = Diary(options, **shape, staggered=staggered, ends=ends, seed=seed, sampling=True)
     steps = max(40, 2 * len(diary.buffer._frame) + 2)
     checked = 0
     for _ in range(steps):
@@ -208,6 +248,20 @@ def test_a_batch_holds_what_was_appended(
                 diary.check(batch)
             checked += 1
     assert checked > 0
+
+
+def test_staggered_sequences_end_one_after_the_other():
+    """Eight environments, T = 4: two sequences at every step, and no batch holds one twice."""
+    diary = Diary(config(batch_size=4), num_envs=8, staggered=True, sampling=True)
+    arrived = []
+    for _ in range(40):
+        before = len(diary.found)
+        diary.append()
+        arrived.append(len(diary.found) - before)
+    assert set(arrived[8:]) == {1}
+    for batch in diary.found:
+        origins = diary.origins(batch)
+        assert len(set(origins)) == len(origins)
 
 
 def test_stacks_by_hand():

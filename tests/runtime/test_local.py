@@ -142,6 +142,8 @@ def check_consecutive(rows: list[list[int]], first: list[bool]) -> None:
         rows, rows[1:], first[1:], strict=False
     ):
         assert number == number_
+        if begins and (episode, step) == (episode_, step_) == (0, 0):
+            continue  # what would lie before the run repeats its first row
         if begins:
             assert (episode_, step_) == (episode + 1, 0) and step == 3 + (number + episode) % 5
         else:
