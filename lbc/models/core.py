@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from lbc.models import fused
+
 State = Tensor  # [2, B, units]: hidden and cell
 
 
@@ -18,7 +20,8 @@ class RecurrentCore(nn.Module):
     runs step by step, so that a reset is one multiplication instead of a split of the batch.  The steps
     have a backward pass of their own (`_Steps`), which cannot be differentiated a second time.
 
-    Under autocast the matrix products run in its type.  Gates, state and output keep the type of the
+    Under autocast the matrix products run in its type (on a GPU the recurrent one stays in that of the
+    parameters, or in TF32 where that is allowed).  Gates, state and output keep the type of the
     parameters: in bfloat16 a forget gate of 0.999 would be 1, and the cell would never fade.
     """
 
@@ -42,9 +45,14 @@ class RecurrentCore(nn.Module):
         gates = self.input(x)
         weight = self.hidden.weight
         state = state.to(weight.dtype)
-        weight = weight.to(gates.dtype)  # another type under autocast only
         learning = gates.requires_grad or weight.requires_grad or state.requires_grad
-        if learning and torch.is_grad_enabled():
+        learning = learning and torch.is_grad_enabled()
+        if gates.is_cuda:
+            if learning:
+                return fused.Steps.apply(gates, weight, first, state)
+            return fused.steps(gates.to(state.dtype), weight, first, state)
+        weight = weight.to(gates.dtype)  # another type under autocast only
+        if learning:
             return _Steps.apply(gates, weight, first, state)
         return _steps(gates.to(state.dtype), weight, first, state)
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.func import functional_call
 
+from lbc.models import fused
 from lbc.models.core import NoCore, RecurrentCore
 
 INPUTS, UNITS = 5, 4
@@ -72,6 +73,30 @@ def gradients(core: RecurrentCore, call, x: Tensor, first: Tensor, state: Tensor
     output, after = call(x, first, state)
     loss = sum((torch.arange(y.numel(), device=y.device).view_as(y).cos() * y).sum() for y in (output, after))
     return list(torch.autograd.grad(loss, [*core.parameters(), x, state]))
+
+
+@pytest.mark.parametrize("resets", RESETS)
+def test_the_steps_of_a_gpu_are_the_literal_loop(core, resets):
+    """The same formulas as plain operations; on a GPU `test_an_accelerator...` runs the compiled ones."""
+    x, first, state = example(core, resets)
+
+    def on_gpu(x: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return fused.Steps.apply(core.input(x), core.hidden.weight, first, state)
+
+    def oracle(x: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return literal(core, x, first, state)
+
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    for ours, theirs in zip(on_gpu(x, first, state), oracle(x, first, state), strict=True):
+        torch.testing.assert_close(ours, theirs, **close)
+    with torch.no_grad():
+        for ours, theirs in zip(
+            fused.steps(core.input(x), core.hidden.weight, first, state), oracle(x, first, state), strict=True
+        ):
+            torch.testing.assert_close(ours, theirs, **close)
+    found, expected = (gradients(core, call, x, first, state) for call in (on_gpu, oracle))
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, **close)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
