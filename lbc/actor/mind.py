@@ -14,7 +14,7 @@ from lbc.behavior.mapping import BehaviorMapping
 from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.models.heads import taken
-from lbc.models.network import PolicyNetwork
+from lbc.models.network import Outputs, PolicyNetwork
 from lbc.types import EnvironmentSpec, Row
 
 FIRST, REWARD, TERMINATED, ACTED, PSI = range(5)  # columns of `numbers`; psi from the last one on
@@ -120,16 +120,17 @@ class Mind:
 
     def _infer(self, first: Tensor, reward: Tensor) -> tuple[Tensor, Tensor]:
         """All policies on the newest observations: Phi [N, E, A], V [N, E]; moves the states on."""
-        phis, values, states = [], [], []
-        for network, policy, state in zip(self.networks, self._population, self._state, strict=True):
-            shaped = policy.shape(reward).unsqueeze(0)
-            rows = (self._stack, first, self._action)
-            out = network(*(x.unsqueeze(0) for x in rows), shaped, state)
-            phis.append(out.phi[0])
-            values.append(out.value[0])
-            states.append(out.state)
-        self._state.copy_(torch.stack(states))
-        return torch.stack(phis), torch.stack(values)
+        return self._gathered([self._opinion(i, first, reward) for i in range(len(self.networks))])
+
+    def _gathered(self, out: list[Outputs]) -> tuple[Tensor, Tensor]:
+        self._state.copy_(torch.stack([x.state for x in out]))
+        return torch.stack([x.phi[0] for x in out]), torch.stack([x.value[0] for x in out])
+
+    def _opinion(self, i: int, first: Tensor, reward: Tensor) -> Outputs:
+        """Policy i on the newest observations, as a sequence of one step."""
+        shaped = self._population[i].shape(reward)
+        rows = (self._stack, first, self._action, shaped)
+        return self.networks[i](*(x.unsqueeze(0) for x in rows), self._state[i])
 
     def _sample(self, log_mu: Tensor) -> Tensor:
         """Actions by inversion of the distribution function: [E, A] -> [E].

@@ -237,9 +237,9 @@ class RunConfig:
     report_seconds: float = 10.0  # and at least one this often
     checkpoint_seconds: float = 300.0
     device: str = "auto"  # auto | cpu | cuda | mps
-    precision: str = "float32"  # float32 | float64 | bfloat16 (weights and losses stay float32)
+    precision: str = "auto"  # float32 | float64 | bfloat16 (weights, losses float32) | auto: bfloat16 on CUDA
     evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
-    cuda_graphs: bool = False  # runtime 'local' on CUDA: thoughts and updates as captured graphs
+    cuda_graphs: bool = True  # runtime 'local' on CUDA: thoughts and updates as captured graphs
     threads: int = 0  # torch threads; 0: the usable cores ('local': shared among the learners)
 
     def __post_init__(self) -> None:
@@ -251,6 +251,6 @@ class RunConfig:
         at_least("run", "reports", self.reports, 1)
         positive("run", "report_seconds", self.report_seconds)
         positive("run", "checkpoint_seconds", self.checkpoint_seconds)
-        one_of("run", "precision", self.precision, ("float32", "float64", "bfloat16"))
+        one_of("run", "precision", self.precision, ("auto", "float32", "float64", "bfloat16"))
         at_least("run", "threads", self.threads, 0)
         at_least("run", "evaluation_episodes", self.evaluation_episodes, 0)

@@ -49,7 +49,7 @@ class GraphedUpdate:
         self._stream = torch.cuda.Stream()
         self._norm = torch.zeros((), device=place.reward.device)
         self._heard = torch.zeros((), pin_memory=True)
-        self._done = torch.cuda.Event()
+        self._done = torch.cuda.Event(blocking=True)
         self._centring = learner.still_centring
         self._graph = self._capture()
 

@@ -26,7 +26,7 @@ from lbc.config import Config
 from lbc.environments import make
 from lbc.environments.workers import process_context
 from lbc.models import PolicyNetwork
-from lbc.runtime.experiment import DTYPES, Experiment
+from lbc.runtime.experiment import Experiment, precision
 
 Weights = dict[str, np.ndarray]
 
@@ -96,7 +96,8 @@ def _evaluate(pipe: Connection, config: Config) -> None:
     with contextlib.suppress(OSError):
         os.nice(19)
     torch.set_num_threads(1)
-    dtype, device = DTYPES[config.run.precision], torch.device("cpu")
+    device = torch.device("cpu")
+    dtype, _ = precision(config, device)
     population = build_population(config.population)
     mapping = build_mapping(config.behavior, len(population))
     target = build_target(config.target, mapping, len(population))

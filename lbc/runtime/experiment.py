@@ -30,7 +30,7 @@ from lbc.parameters import ParameterServer
 from lbc.types import EnvironmentSpec
 
 STEPS_PER_EPISODE = 1000  # a guess, only for scope 'auto' before the first episode has ended
-DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}  # of weights
+DTYPES = {"float64": torch.float64}  # of weights and losses, float32 unless stated
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Experiment:
 def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> Experiment:
     """`environments`: groups that play elsewhere; by default all copies are made here, as one group."""
     device = select_device(config.run.device)
-    dtype = DTYPES[config.run.precision]
+    dtype, mixed = precision(config, device)
     torch.manual_seed(config.run.seed)
     buffer_rng, controller_rng = np.random.default_rng(config.run.seed).spawn(2)
 
@@ -86,7 +86,6 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     )
 
     def network() -> PolicyNetwork:
-        mixed = config.run.precision == "bfloat16"
         return PolicyNetwork(spec, config.model, config.target, mixed).to(device, dtype)
 
     learners, server = [], ParameterServer()
@@ -135,6 +134,16 @@ def select_device(name: str) -> torch.device:
             f"run.device '{name}' cannot be used here ({str(error).splitlines()[0]}); use 'auto' or 'cpu'."
         ) from error
     return device
+
+
+def precision(config: Config, device: torch.device) -> tuple[torch.dtype, bool]:
+    """The type of weights and losses, and whether matrix products and convolutions run in bfloat16."""
+    wanted = config.run.precision
+    able = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    mixed = wanted == "bfloat16" or (wanted == "auto" and able)
+    if mixed and device.type == "cuda":
+        torch.set_float32_matmul_precision("high")  # what is left in float32 may use TF32
+    return DTYPES.get(wanted, torch.float32), mixed
 
 
 def category(config: Config, space: BehaviorSpace) -> str:
