@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 Weights = dict[str, Tensor]
@@ -34,7 +35,8 @@ class ParameterServer:
         """Loads the newest weights into `network` unless it has them already."""
         published = self._published[policy]
         if published.version != have:
-            network.load_state_dict(published.weights)
+            own = network.state_dict()
+            torch._foreach_copy_(list(own.values()), [published.weights[name] for name in own])
         return published.version
 
     def snapshot(self) -> dict[int, dict[str, Any]]:
