@@ -11,6 +11,6 @@ from __future__ import annotations
 
 from lbc.cards.resolve import resolve
 from lbc.cards.shelf import Card, available
-from lbc.cards.toml import from_toml, to_toml
+from lbc.cards.toml import from_toml, text_of, to_toml
 
-__all__ = ["Card", "available", "from_toml", "resolve", "to_toml"]
+__all__ = ["Card", "available", "from_toml", "resolve", "text_of", "to_toml"]

@@ -82,7 +82,7 @@ def _toml_value(text: str) -> Any:
     """``text`` as a TOML value, or itself where it is none: a shell eats quotes."""
     try:
         document = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, or a number or list beyond all reason
         return text
     return document["value"] if len(document) == 1 else text
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lbc.cards.toml import parsed
+from lbc.cards.toml import parsed, text_of
 from lbc.cards.values import Tables, checked_tables
 from lbc.errors import UserError, nearest
 
@@ -51,7 +51,7 @@ def find(name: str) -> Card:
 
 
 def _read(path: Path) -> Card:
-    text = path.read_text(encoding="utf-8")
+    text = text_of(path)
     document: dict[str, Any] = parsed(text, f"The card '{path}'")
     kind = document.pop("kind", "preset")
     base = document.pop("base", None)
@@ -67,7 +67,7 @@ def _read(path: Path) -> Card:
 
 def _base(name: Any, path: Path) -> Card:
     base = _FOLDER / f"{name}.toml"
-    if not base.is_file():
+    if base.parent != _FOLDER or not base.is_file():
         raise UserError(f"The card '{path}' is based on '{name}', which does not exist.")
     return _read(base)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from lbc.cards.values import build, checked_tables
@@ -31,10 +32,17 @@ def from_toml(text: str) -> Config:
     return build(checked_tables(parsed(text, "the configuration")))
 
 
+def text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UserError(f"'{path}' is not a text file.") from None
+
+
 def parsed(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also digits or brackets by the thousand
         raise UserError(f"{source} is not valid TOML: {error}.") from None
 
 

@@ -40,6 +40,8 @@ def checked(section: str, key: str, value: Any) -> Any:
         return _convert(value, wanted)
     except TypeError:
         raise UserError(f"{section}.{key} is {_shown(value)}, but must be {_described(wanted)}.") from None
+    except OverflowError:
+        raise UserError(f"{section}.{key} has more digits than a number here can have.") from None
 
 
 def build(tables: Mapping[str, Mapping[str, Any]]) -> Config:
@@ -76,9 +78,11 @@ def _convert(value: Any, wanted: Any) -> Any:
     if wanted is float and type(value) is int:
         return float(value)
     if wanted is int and type(value) is float and value.is_integer():
-        return int(value)  # so that 2e6 frames can be written
+        value = int(value)  # so that 2e6 frames can be written
     if type(value) is not wanted:  # exact: a bool is not an int here
         raise TypeError
+    if wanted is int and abs(value) >= 2**63:
+        raise OverflowError
     return value
 
 

@@ -37,10 +37,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except UserError as error:
         return _failed(error, 2)
+    except OSError as error:  # a path that is too long, closed, or no folder; training words its own
+        return _failed(UserError(f"'{error.filename}' cannot be used ({error.strerror})."), 2)
     except TrainingError as error:
         return _failed(error, 1)
 
 
 def _failed(error: Exception, code: int) -> int:
-    print(f"lbc: {error}", file=sys.stderr)
+    """Bad input is shown as it is, but on one line, and a terminal obeys nothing of it."""
+    text = f"lbc: {error}"
+    print(_printable(text) if code == 2 else text, file=sys.stderr)
     return code
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

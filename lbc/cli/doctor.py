@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbc.errors import UserError
+
 GOOD, POOR, MISSING = "ok", "note", "missing"
 
 # package -> (extra that brings it, what it is for)
@@ -48,6 +50,8 @@ class Doctor:
     path: str = "."
 
     def run(self) -> int:
+        if not Path(self.path).is_dir():
+            raise UserError(f"'{self.path}' is no directory.")
         findings = examine(Path(self.path))
         width = max(len(finding.what) for finding in findings)
         for finding in findings:

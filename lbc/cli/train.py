@@ -70,7 +70,7 @@ class Train:
         return _train(config, directory, self.preset, resume)
 
     def _go_on(self, path: Path) -> int:
-        from lbc.cards import from_toml
+        from lbc.cards import from_toml, text_of
         from lbc.reporting import RunDirectory
 
         given = [self.env, self.frames, self.minutes, self.out, self.seed, self.runtime]
@@ -80,9 +80,7 @@ class Train:
             )
         directory = RunDirectory(path)
         directory.require_run()
-        return _train(
-            from_toml(directory.config.read_text(encoding="utf-8")), directory, path.name, resume=True
-        )
+        return _train(from_toml(text_of(directory.config)), directory, path.name, resume=True)
 
 
 def _train(config: Config, directory: RunDirectory, name: str, resume: bool) -> int:
@@ -116,7 +114,7 @@ def parse_frames(text: str) -> int:
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in _UNITS else (text, "")
     try:
         frames = Decimal(number) * _UNITS.get(unit, 1)
-        if frames == int(frames):
+        if frames.adjusted() < 18 and frames == int(frames):  # 1e999999999 would fill the memory
             return int(frames)
     except (InvalidOperation, ValueError, OverflowError):
         pass

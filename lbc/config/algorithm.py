@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from lbc.config.checks import at_least, one_of, positive, require, within
 
+MOST_REGIONS = 10_000  # of one dimension of psi
+
 
 @dataclass(frozen=True)
 class PopulationConfig:
@@ -77,6 +79,7 @@ class BehaviorConfig:
         one_of("behavior", "tau_scale", self.tau_scale, ("log", "linear"))
         one_of("behavior", "omega_grid", self.omega_grid, ("independent", "simplex"))
         at_least("behavior", "tau_low", self.tau_low, 0.0)
+        at_least("behavior", "tau_high", self.tau_high, 0.0)
         require(
             self.tau_high >= self.tau_low,
             f"behavior.tau_high is {self.tau_high}, but must be at least tau_low = {self.tau_low}.",
@@ -84,6 +87,13 @@ class BehaviorConfig:
         if self.entropy_control == "epsilon_greedy":
             within("behavior", "tau_high", self.tau_high, 0.0, 1.0)  # tau is epsilon here
         positive("behavior", "tau_accuracy", self.tau_accuracy)
+        scale = math.log1p if self.tau_scale == "log" else float
+        regions = (scale(self.tau_high) - scale(self.tau_low)) / self.tau_accuracy
+        require(
+            regions <= MOST_REGIONS,
+            f"behavior.tau_accuracy cuts tau into {regions:.3g} regions; more than {MOST_REGIONS} "
+            "cannot all be tried.",
+        )
         within("behavior", "omega_accuracy", self.omega_accuracy, 1e-3, 1.0)
         within("behavior", "on_policy_share", self.on_policy_share, 0.0, 1.0)
         within("behavior", "omega_floor", self.omega_floor, 0.0, 0.5)
@@ -113,6 +123,7 @@ class ControllerConfig:
         at_least("controller", "top_d", self.top_d, 1)
         at_least("controller", "replacement_interval", self.replacement_interval, 1)
         at_least("controller", "ucb_c_low", self.ucb_c_low, 0.0)
+        at_least("controller", "ucb_c_high", self.ucb_c_high, 0.0)
         require(
             self.ucb_c_high >= self.ucb_c_low,
             f"controller.ucb_c_high is {self.ucb_c_high}, but must be at least ucb_c_low = {self.ucb_c_low}.",

@@ -12,12 +12,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lbc.errors import UserError
+from lbc.errors import TrainingError, UserError
 from lbc.reporting.plain import plain
 
 
@@ -40,7 +42,7 @@ class RunDirectory:
 
     def unfinished(self, config_text: str) -> bool:
         """Whether the very run that is wanted lies here and can go on."""
-        if not self.config.exists() or self.config.read_text(encoding="utf-8") != config_text:
+        if not self.config.exists() or self.config.read_bytes() != config_text.encode():
             return False
         saved = any(path.name.isdigit() for path in self.checkpoints.glob("*/"))
         return saved and not self._has_ended()
@@ -79,12 +81,24 @@ class RunDirectory:
 
     def append(self, metrics: dict[str, Any]) -> None:
         """One line, on disk at once: a killed run keeps all that it had reported."""
-        with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(plain(metrics), allow_nan=False) + "\n")
+        line = json.dumps(plain(metrics), allow_nan=False) + "\n"
+        with _telling_of_the_disk(self.metrics), self.metrics.open("a", encoding="utf-8") as file:
+            file.write(line)
 
     def finish(self, summary: dict[str, Any]) -> None:
         text = json.dumps(plain(summary), indent=2, allow_nan=False)
-        self.summary.write_text(text + "\n", encoding="utf-8")
+        with _telling_of_the_disk(self.summary):
+            self.summary.write_text(text + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _telling_of_the_disk(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError(
+            f"'{path}' could not be written ({error.strerror}); the last checkpoint is still valid."
+        ) from error
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
