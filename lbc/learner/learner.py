@@ -98,6 +98,7 @@ class Learner:
         )
         self._decay = torch.ones_like(next(network.parameters()).detach().flatten()[0])
         self.gradient_norm = float("nan")  # of the last update, before clipping
+        self.setbacks = 0  # times that it had to go back to earlier weights
 
     def update(self, batch: Batch, progress: float) -> Losses:
         self.schedule(progress)
@@ -112,10 +113,15 @@ class Learner:
         """Raises where the last gradient was not a number, or infinite (as it is if the loss is)."""
         if not math.isfinite(self.gradient_norm):
             raise TrainingError(
-                f"policy {self.policy.index + 1} met a non-finite gradient at update {self.updates}; "
-                "the last good weights are kept. "
+                f"policy {self.policy.index + 1} met a non-finite gradient at update {self.updates}. "
                 "Try a smaller learner.learning_rate, or a reward shaping that compresses more."
             )
+
+    def go_back(self, weights: dict[str, Tensor]) -> None:
+        """To weights that were good.  The moments that led away from them begin at zero, in place."""
+        self.network.load_state_dict(weights)
+        self.restore_optimizer({"step": [], "exp_avg": [], "exp_avg_sq": []})
+        self.setbacks += 1
 
     @property
     def still_centring(self) -> bool:
@@ -171,12 +177,14 @@ class Learner:
             "optimizer": self.optimizer_state(),
             "updates": self.updates,
             "gradient_norm": self.gradient_norm,
+            "setbacks": self.setbacks,
         }
 
     def resume(self, state: dict[str, Any]) -> None:
         self.network.load_state_dict(state["network"])
         self.restore_optimizer(state["optimizer"])
         self.updates, self.gradient_norm = state["updates"], state["gradient_norm"]
+        self.setbacks = state.get("setbacks", 0)
 
     def schedule(self, progress: float) -> None:
         """Learning rate and weight decay for the next update, `progress` of the run's budget spent."""

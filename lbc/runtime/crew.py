@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from lbc.errors import TrainingError
@@ -22,6 +23,9 @@ class Crew:
 
     Without threads `learn` returns when all is done.  At most one batch is in flight, which bounds the
     policies' lag: whoever acts faster than the crew learns has to wait for it.
+
+    A learner that meets a non-finite gradient goes back to the weights that it pushed last, since they came
+    out of a finite update and are those that act.  It may do so once; the second time ends the run.
     """
 
     def __init__(
@@ -46,11 +50,26 @@ class Crew:
 
     def _update(self, learner: Learner, batch: Batch, progress: float) -> None:
         begun = time.perf_counter()
-        learner.update(batch, progress)
-        if learner.updates % self._push_interval == 0:
-            self._server.push(learner.policy.index, learner.network, learner.updates)
+        self._publish(learner, lambda: learner.update(batch, progress))
         with self._lock:
             self.busy += time.perf_counter() - begun
+
+    def _publish(self, learner: Learner, update: Callable[[], object]) -> None:
+        """Pushes what came of an update, if it is time; goes back if nothing good did."""
+        index = learner.policy.index
+        try:
+            update()
+        except TrainingError as failure:
+            learner.go_back(self._server.weights(index))
+            if learner.setbacks > 1:
+                raise TrainingError(f"{failure} What the batch held is in failed_batch.json.") from failure
+            warnings.warn(
+                f"{failure} It goes back to update {self._server.version(index)}; next time the run ends.",
+                stacklevel=2,
+            )
+        else:
+            if learner.updates % self._push_interval == 0:
+                self._server.push(index, learner.network, learner.updates)
 
     def wait(self) -> None:
         landed, self._in_flight = self._in_flight, []
@@ -83,16 +102,14 @@ class GraphedCrew(Crew):
         self._working = True
 
     def wait(self) -> None:
-        if not self._working:
-            return
-        self._working = False
-        try:
-            for update in self._updates:
-                update.finish()
-        except TrainingError:
-            for learner in self._learners:  # a graph cannot stop halfway: back to what was pushed last
-                learner.network.load_state_dict(self._server.weights(learner.policy.index))
-            raise
-        for learner in self._learners:
-            if learner.updates % self._push_interval == 0:
-                self._server.push(learner.policy.index, learner.network, learner.updates)
+        """All are awaited before any failure is told.  A graph cannot stop halfway: a failed update has
+        spoiled weights, moments and statistics, and going back mends all of them."""
+        working, self._working = self._working, False
+        failures = []
+        for update in self._updates if working else ():
+            try:
+                self._publish(update.learner, update.finish)
+            except TrainingError as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]

@@ -112,6 +112,7 @@ class Tracker:
             "episode_steps": float(np.mean(self._lengths)) if self._lengths else None,
             "frames_per_second": speed,
             "updates": learners[0].updates,
+            "setbacks": sum(learner.setbacks for learner in learners),
             "behavior_entropy": _mean(self._entropies),
             "policy_lag": _mean(self._lags),
             "sample_age": _mean(self._ages),
