@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from lbc.actor.mind import Mind, Thought
+from lbc.environments.workers import PAGE
 from lbc.models.network import Outputs
 from lbc.types import Row
 
 WARM_UP = 3
-PAGE = 4096
 
 
 class GraphedMind(Mind):
@@ -89,10 +91,12 @@ class GraphedMind(Mind):
 
 
 def pin(array: np.ndarray) -> None:
-    """Page-locks the memory behind an array, so that the device can read it by itself.
+    """Page-locks memory that begins a page, as environment processes share it: the device reads it by itself.
 
-    Where that is not allowed, copies go through a buffer of the driver's, and are only slower.
+    Where the driver refuses, transfers go through its own buffer and are only slower.
     """
-    begin = array.ctypes.data // PAGE * PAGE
-    end = -(-(array.ctypes.data + array.nbytes) // PAGE) * PAGE
-    torch.cuda.cudart().cudaHostRegister(begin, end - begin, 0)
+    if array.ctypes.data % PAGE == 0:
+        size = -(-array.nbytes // PAGE) * PAGE
+        if int(torch.cuda.cudart().cudaHostRegister(array.ctypes.data, size, 0)) != 0:
+            with contextlib.suppress(RuntimeError):  # the refusal would be raised by whatever is called next
+                torch.zeros(1, device="cuda").item()

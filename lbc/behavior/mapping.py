@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from lbc.behavior.distillation import DISTILLATIONS, Distillation, mixture
@@ -26,7 +27,7 @@ class BehaviorMapping:
     def log_components(self, phi: Tensor, psi: Tensor) -> Tensor:
         """phi: [N, ..., A];  psi: [..., 2M];  returns log f_{tau_m}(Phi_m): [M, ..., A]."""
         tau = psi[..., : len(self.components)].movedim(-1, 0)
-        return self.control(phi[list(self.components)], tau)
+        return self.control(torch.stack([phi[i] for i in self.components]), tau)
 
     def log_mu(self, phi: Tensor, psi: Tensor) -> Tensor:
         """phi: [N, ..., A];  psi: [..., 2M];  returns log mu: [..., A]."""

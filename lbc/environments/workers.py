@@ -17,6 +17,7 @@ behind, whoever dies.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import multiprocessing
 import os
@@ -41,6 +42,7 @@ from lbc.types import EnvironmentSpec, EnvironmentStep
 REPLY_SECONDS = 30.0  # a worker that says nothing for so long hangs
 FAILURES = 3  # of one worker in a row are mended, each without so many steps before it:
 HEALTHY_STEPS = 20
+PAGE = 4096  # bytes
 START_SECONDS = 600.0  # building hundreds of emulators takes time
 _RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"
 _WORD = struct.Struct("5s i q")  # what, group, and a number: the seed, or how many steps
@@ -166,7 +168,10 @@ class _Arrays:
 
 @dataclasses.dataclass(frozen=True)
 class _Shared:
-    """The memory of one group, as it travels to a worker."""
+    """The memory of one group, as it travels to a worker.
+
+    Every array has pages of its own, so that a GPU's driver can lock them for its transfers.
+    """
 
     size: int
     frame_shape: tuple[int, ...]
@@ -183,7 +188,7 @@ class _Shared:
             size,
             spec.frame_shape,
             spec.frame_dtype,
-            tuple(context.RawArray("b", length) for length in lengths),
+            tuple(context.RawArray("b", length + 2 * PAGE) for length in lengths),
         )
 
     @staticmethod
@@ -202,7 +207,7 @@ class _Shared:
         layout = self._layout(self.size, self.frame_shape, self.frame_dtype)
         return _Arrays(
             *(
-                np.frombuffer(raw, dtype=kind).reshape(shape)[share]
+                np.ndarray(shape, kind, raw, offset=-ctypes.addressof(raw) % PAGE)[share]
                 for raw, (kind, shape) in zip(self.memory, layout, strict=True)
             )
         )
