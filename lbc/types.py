@@ -17,7 +17,7 @@ when ``first_{t+1}`` is false; losses and traces are masked by that one flag.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,9 +83,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """S sequences for a learner, time first; L = burn_in + T + 1 rows, the last for bootstrapping."""
+    """S sequences for a learner, time first; L = burn_in + T + 1 rows, the last for bootstrapping.
 
-    observation: Tensor  # [L, S, *observation_shape], stacked
+    Frames are stacked when somebody looks: a stack of K would make the batch nearly K times as large.
+    """
+
+    frame: Tensor  # [K - 1 + L, S, *frame_shape], the rows' own behind K - 1 earlier ones
+    since_first: Tensor  # [L, S] int64: rows since the episode began
     first: Tensor  # [L, S] bool
     reward: Tensor  # [L, S] raw
     terminated: Tensor  # [L, S] bool
@@ -97,3 +101,31 @@ class Batch:
     state: Tensor  # [N, 2, S, units] of every policy, before the first row
     burn_in: int
     age: float  # mean age of the sequences, in actor steps since their last row
+
+    @property
+    def observation(self) -> Tensor:
+        """[L, S, *observation_shape]."""
+        return self.stacked(0, len(self.first))
+
+    def stacked(self, begin: int, end: int) -> Tensor:
+        """Observations of the rows from `begin` to `end`: [end - begin, S, *observation_shape].
+
+        Newest frame last; before the episode's first frame, that frame repeats.
+        """
+        depth = len(self.frame) - len(self.first)
+        if depth == 0:
+            return self.frame[begin:end]
+        from torch import arange
+
+        sequences, device = self.first.shape[1], self.first.device
+        back = arange(depth, -1, -1, device=device).minimum(self.since_first[begin:end].unsqueeze(-1))
+        row = arange(begin, end, device=device).view(-1, 1, 1) + depth - back  # [T, S, K]
+        at = row * sequences + arange(sequences, device=device).view(-1, 1)
+        frames = self.frame.flatten(0, 1).index_select(0, at.flatten())
+        return frames.unflatten(0, at.shape).flatten(2, 3)
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Its sequences from `begin` to `end`."""
+        by_row = [f.name for f in fields(self) if f.name not in ("state", "burn_in", "age")]
+        parts = {name: getattr(self, name)[:, begin:end] for name in by_row}
+        return replace(self, **parts, state=self.state[:, :, begin:end])

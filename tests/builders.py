@@ -67,7 +67,8 @@ def batch(
     reward = np.where(first, 0.0, rng.normal(size=end.shape))
     log_mu = torch.log_softmax(torch.from_numpy(rng.normal(size=(rows, sequences, 3))), -1)
     return Batch(
-        observation=torch.from_numpy(rng.normal(size=(rows, sequences, 4))),
+        frame=torch.from_numpy(rng.normal(size=(rows, sequences, 4))),
+        since_first=torch.zeros(rows, sequences, dtype=torch.int64),  # one frame is a whole observation
         first=torch.from_numpy(first),
         reward=torch.from_numpy(reward),
         terminated=torch.from_numpy(terminated),

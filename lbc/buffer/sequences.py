@@ -2,7 +2,7 @@
 
 Time is cut into sequences of T trained rows.  Sequence k of environment e trains on rows
 kT .. (k+1)T - 1, warms the recurrent state up on the `burn_in` rows before, and bootstraps from row
-(k+1)T.  Rows lie in a ring; frames are stacked when a batch is gathered, never stored stacked.
+(k+1)T.  Rows lie in a ring, one frame each; a batch stacks them when a learner looks.
 
     append(row, state)  ...  while ready(): learn from sample()
 
@@ -173,6 +173,8 @@ class SequenceBuffer:
         time = (begin + torch.arange(span).unsqueeze(1)).clamp(min=0).to(self._frame.device)  # [L, S]
         env = torch.as_tensor(envs).to(self._frame.device).expand(span, -1)
         at = time % self._rows
+        depth = self._spec.frame_stack - 1
+        earlier = (begin + torch.arange(-depth, 0).unsqueeze(1)).clamp(min=0).to(at.device) % self._rows
         slot = torch.as_tensor(generations % self._slots).to(self._frame.device)
         state = self._state[slot, :, :, env[0]].permute(1, 2, 0, 3).contiguous()
         if not config.burn_in_stored_state:
@@ -180,7 +182,8 @@ class SequenceBuffer:
         clock = self._time[self._group[envs]] + self._offset[envs]
         age = float((clock - 1 - (generations + 1) * length).mean())
         return Batch(
-            observation=self._stack(at, env),
+            frame=self._frame[torch.cat([earlier, at]), env[0]],
+            since_first=self._since_first[at, env],
             first=self._first[at, env],
             reward=self._reward[at, env],
             terminated=self._terminated[at, env],
@@ -193,10 +196,3 @@ class SequenceBuffer:
             burn_in=config.burn_in,
             age=age,
         )
-
-    def _stack(self, at: Tensor, env: Tensor) -> Tensor:
-        """Newest frame last; before the episode's first frame, that frame repeats."""
-        since = self._since_first[at, env]
-        depth = range(self._spec.frame_stack - 1, -1, -1)
-        frames = [self._frame[(at - since.clamp(max=back)) % self._rows, env] for back in depth]
-        return frames[0] if len(frames) == 1 else torch.cat(frames, dim=2)

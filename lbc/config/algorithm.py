@@ -197,6 +197,7 @@ class LearnerConfig:
     adam_beta2: float = 0.98
     adam_epsilon: float = 1e-6
     clip_norm: float = 50.0
+    chunk: int = 0  # sequences differentiated at once; 0: on CUDA all, else eight of Atari or more of less
     push_interval: int = 25  # d_push: learner steps between two pushes to the parameter server
 
     def __post_init__(self) -> None:
@@ -212,6 +213,7 @@ class LearnerConfig:
         within("learner", "adam_beta1", self.adam_beta1, 0.0, 0.999999)
         within("learner", "adam_beta2", self.adam_beta2, 0.0, 0.999999)
         at_least("learner", "push_interval", self.push_interval, 1)
+        at_least("learner", "chunk", self.chunk, 0)
         require(
             self.reference_updates > self.warmup_steps,
             "learner.warmup_steps must be below learner.reference_updates.",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,6 +32,9 @@ from lbc.targets import (
 )
 from lbc.types import Batch
 
+# Of observations, on a CPU: eight sequences of Atari.  Fewer are slower, more only fill memory.
+NUMBERS_AT_ONCE = 20_000_000
+
 
 @dataclass(frozen=True)
 class Losses:
@@ -47,6 +52,15 @@ class Losses:
     def total(self) -> Tensor:
         return torch.stack(list(self.parts().values())).sum()
 
+    def times(self, factor: Tensor) -> Losses:
+        return Losses(**{name: factor * loss for name, loss in self.parts().items()})
+
+    @staticmethod
+    def added(some: Sequence[Losses]) -> Losses:
+        """Their sum, without gradient."""
+        parts = zip(*(losses.parts().values() for losses in some), strict=True)
+        return Losses(*(torch.stack(part).detach().sum() for part in parts))
+
 
 @dataclass(frozen=True)
 class Estimates:
@@ -63,6 +77,21 @@ class Estimates:
     advantage: Tensor  # scaled
     real: Tensor  # bool
     kept: Tensor  # bool: real, and inside the trust region
+
+
+class Moments(NamedTuple):
+    """Of the advantages of a whole batch, for `learner.normalise_advantage`."""
+
+    mean: Tensor
+    std: Tensor
+
+
+class Seen(NamedTuple):
+    """What the running statistics follow, of a whole batch and without gradient."""
+
+    advantage: Tensor  # [T + 1, B, A]
+    v_target: Tensor  # [T, B]
+    real: Tensor  # [T, B] bool
 
 
 class Learner:
@@ -102,10 +131,10 @@ class Learner:
 
     def update(self, batch: Batch, progress: float) -> Losses:
         self.schedule(progress)
-        estimates, losses, norm = self.differentiate(batch)
+        seen, losses, norm = self.differentiate(batch)
         self.gradient_norm = float(norm)
         self.refuse_non_finite()
-        self.apply(estimates, batch, centring=self.still_centring)
+        self.apply(seen, batch, centring=self.still_centring)
         self.updates += 1
         return losses
 
@@ -129,26 +158,57 @@ class Learner:
 
     # The two halves of an update.  Neither waits for the device, so both can be captured in a graph.
 
-    def differentiate(self, batch: Batch) -> tuple[Estimates, Losses, Tensor]:
-        """Fills the gradients, clipped; returns their norm before."""
-        estimates = self.estimate(batch)
-        losses = self.losses(estimates, batch)
-        self._optimizer.zero_grad(set_to_none=True)
-        losses.total().backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
-        return estimates, losses, norm
+    def differentiate(self, batch: Batch) -> tuple[Seen, Losses, Tensor]:
+        """Fills the gradients, clipped; returns their norm before.
 
-    def apply(self, estimates: Estimates, batch: Batch, centring: bool) -> None:
+        The batch comes in pieces, because activations are hundreds of times as large as frames.  A loss is
+        a mean over real transitions: each piece counts by its share of them, so that the gradients add up
+        to those of the whole batch.
+        """
+        pieces = self.pieces(batch)
+        moments = self._moments(pieces) if len(pieces) > 1 and self._config.normalise_advantage else None
+        if self._config.bound_targets:
+            self._largest_return(self.policy.shape(batch.reward[batch.burn_in + 1 :]))  # of all pieces
+        transitions = _transitions(batch)
+        self._optimizer.zero_grad(set_to_none=True)
+        seen, losses = [], []
+        for piece in pieces:
+            e = self.estimate(piece, moments)
+            losses.append(self.losses(e, piece).times(_transitions(piece) / transitions))
+            losses[-1].total().backward()
+            seen.append(Seen(e.outputs.advantage.detach(), e.v_target, e.real))
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
+        return Seen(*(torch.cat(x, 1) for x in zip(*seen, strict=True))), Losses.added(losses), norm
+
+    def pieces(self, batch: Batch) -> list[Batch]:
+        """Sequences that go through the network together."""
+        rows, sequences = batch.first.shape
+        chunk = self._config.chunk or sequences
+        if not self._config.chunk and not batch.frame.is_cuda:
+            numbers = (rows - batch.burn_in) * math.prod(self.network.torso.shape)
+            chunk = max(1, NUMBERS_AT_ONCE // numbers)
+        count = math.ceil(sequences / chunk)
+        cuts = [sequences * i // count for i in range(count + 1)]
+        return [batch.part(begin, end) for begin, end in itertools.pairwise(cuts)]
+
+    @torch.no_grad()
+    def _moments(self, pieces: Sequence[Batch]) -> Moments:
+        """One more forward pass: no piece knows how large the others' advantages are."""
+        one = torch.ones_like(self.network.scale.sigma)
+        alone = [self.estimate(piece, Moments(0.0 * one, one)) for piece in pieces]
+        return _moments(*(torch.cat(x, 1) for x in zip(*((e.advantage, e.real) for e in alone), strict=True)))
+
+    def apply(self, seen: Seen, batch: Batch, centring: bool) -> None:
         """AdamW: weights decay towards 0, then take their step; running statistics follow the batch."""
         with torch.no_grad():
             torch._foreach_mul_(list(self.network.parameters()), self._decay)
         self._optimizer.step()
         if self._target.policy == "scale_free":
-            self.network.track_advantages(estimates.outputs.advantage)
+            self.network.track_advantages(seen.advantage)
         if centring:
-            self.network.torso.track(batch.observation)
+            self.network.torso.track([piece.observation for piece in self.pieces(batch)])
         if self._config.popart:
-            self.network.track_values(estimates.v_target, estimates.real)
+            self.network.track_values(seen.v_target, seen.real)
 
     def optimizer_state(self) -> dict[str, list[Tensor]]:
         """AdamW's step count and moments, one per parameter, copies; empty before the first update."""
@@ -202,14 +262,15 @@ class Learner:
         """Burn-in without gradient from the stored state, then the T + 1 rows with gradient."""
         state = batch.state[self.policy.index]
         reward = self.policy.shape(batch.reward)
-        rows = (batch.observation, batch.first, batch.previous_action, reward)
+        rows = (batch.first, batch.previous_action, reward)
         cut = batch.burn_in
         if cut and state.shape[-1]:
             with torch.no_grad():
-                state = self.network(*(x[:cut] for x in rows), state).state
-        return self.network(*(x[cut:] for x in rows), state)
+                state = self.network(batch.stacked(0, cut), *(x[:cut] for x in rows), state).state
+        return self.network(batch.stacked(cut, len(batch.first)), *(x[cut:] for x in rows), state)
 
-    def estimate(self, batch: Batch) -> Estimates:
+    def estimate(self, batch: Batch, moments: Moments | None = None) -> Estimates:
+        """`moments`: of the advantages that `batch` is a piece of; by default it is all there is."""
         cut, target = batch.burn_in, self._target
         out = self.unroll(batch)
         action = batch.action[cut:-1]
@@ -232,7 +293,7 @@ class Learner:
         if self._config.bound_targets:
             bound = self._largest_return(r_tp1)
             v_target, q_target = v_target.clamp(-bound, bound), q_target.clamp(-bound, bound)
-        advantage = self._scaled(advantage, real)
+        advantage = self._scaled(advantage, real, moments)
         kept = real
         if target.kl_threshold > 0:
             kept = kept & (divergence(log_pi[:-1].detach(), log_mu) <= target.kl_threshold)
@@ -250,14 +311,13 @@ class Learner:
         largest.copy_(torch.maximum(largest, reward.abs().amax()))
         return largest / (1.0 - min(self.policy.discount, 0.9999))
 
-    def _scaled(self, advantage: Tensor, real: Tensor) -> Tensor:
+    def _scaled(self, advantage: Tensor, real: Tensor, moments: Moments | None) -> Tensor:
         """The advantage as the policy's loss uses it: in units of the values' spread, or standardised."""
         advantage = advantage / self.network.scale.sigma
         if not self._config.normalise_advantage:
             return advantage
-        mean = masked_mean(advantage, real)
-        std = masked_mean((advantage - mean) ** 2, real).sqrt()
-        return (advantage - mean) / (std + 1e-8)
+        mean, std = moments or _moments(advantage, real)
+        return (advantage - mean) / std
 
     def losses(self, e: Estimates, batch: Batch) -> Losses:
         config, action = self._config, batch.action[batch.burn_in : -1]
@@ -280,6 +340,16 @@ class Learner:
             auxiliary=config.auxiliary_scaling * auxiliary,
             entropy=-config.entropy_scaling * entropy,
         )
+
+
+def _moments(advantage: Tensor, real: Tensor) -> Moments:
+    mean = masked_mean(advantage, real)
+    return Moments(mean, masked_mean((advantage - mean) ** 2, real).sqrt() + 1e-8)
+
+
+def _transitions(batch: Batch) -> Tensor:
+    """Real ones among the trained rows, at least 1."""
+    return (~batch.first[batch.burn_in + 1 :]).sum().clamp(min=1).to(batch.reward.dtype)
 
 
 def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -55,7 +56,7 @@ def _convolutions(kind: str, shape: Shape, init: Initialise) -> list[nn.Module]:
                 f"model.torso '{kind}' needs larger images than {shape[1]}x{shape[2]}; "
                 "choose model.torso 'minatar', 'mlp', or a larger environment.image_size."
             )
-        layers += [init(nn.Conv2d(channels, filters, kernel, stride), HIDDEN_GAIN), nn.ReLU()]
+        layers += [init(nn.Conv2d(channels, filters, kernel, stride), HIDDEN_GAIN), nn.ReLU(inplace=True)]
         channels, size = filters, (size - kernel) // stride + 1
     return layers
 
@@ -98,19 +99,29 @@ class Torso(nn.Module):
         x = self._numbers(observation)
         if self.centring:
             x = (x - self.mean) / self.variance.sqrt().clamp(min=SMALLEST_SPREAD)
-        if x.dim() == 4:
-            x = x.contiguous(memory_format=torch.channels_last)
-        return torch.relu(self.last(self.body(x))).view(*lead, self.units)
+        return self.last(self.body(x)).relu_().view(*lead, self.units)
 
     def _numbers(self, observation: Tensor) -> Tensor:
+        """[n, *shape], as a new tensor where there is something to change; images channels-last."""
         x = observation.reshape(-1, *self.shape)
-        dtype = self.last.weight.dtype
-        return x.to(dtype) / 255.0 if x.dtype == torch.uint8 else x.to(dtype)
+        layout = torch.channels_last if x.dim() == 4 else torch.contiguous_format
+        numbers = x.to(self.last.weight.dtype, memory_format=layout)
+        return numbers.div_(255.0) if x.dtype == torch.uint8 else numbers
 
     @torch.no_grad()
-    def track(self, observation: Tensor) -> None:
-        """Follows the mean of every pixel and the spread around it; called while the run is young."""
+    def track(self, observations: Sequence[Tensor]) -> None:
+        """Follows the mean of every pixel and the spread around it; called while the run is young.
+
+        observations: of one update, in any number of pieces, each [..., *shape].
+        """
         self.updates += 1
-        x = self._numbers(observation)
-        self.mean += (x.mean(0) - self.mean) / self.updates
-        self.variance += (((x - self.mean) ** 2).mean() - self.variance) / self.updates
+        total = sum(x.numel() for x in observations)
+        shares = [x.numel() / total for x in observations]
+
+        def mean_of(piece: Callable[[Tensor], Tensor]) -> Tensor:
+            means = [share * piece(self._numbers(x)) for share, x in zip(shares, observations, strict=True)]
+            return torch.stack(means).sum(0)
+
+        self.mean += (mean_of(lambda x: x.mean(0)) - self.mean) / self.updates
+        spread = mean_of(lambda x: ((x - self.mean) ** 2).mean())
+        self.variance += (spread - self.variance) / self.updates

@@ -27,6 +27,7 @@ from lbc.interfaces import VectorEnvironment
 from lbc.learner import Learner
 from lbc.models import PolicyNetwork
 from lbc.parameters import ParameterServer
+from lbc.runtime.allocator import keep_freed_memory
 from lbc.types import EnvironmentSpec
 
 STEPS_PER_EPISODE = 1000  # a guess, only for scope 'auto' before the first episode has ended
@@ -63,6 +64,8 @@ class Experiment:
 def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> Experiment:
     """`environments`: groups that play elsewhere; by default all copies are made here, as one group."""
     device = select_device(config.run.device)
+    if device.type == "cpu":
+        keep_freed_memory()
     dtype, mixed = precision(config, device)
     torch.manual_seed(config.run.seed)
     buffer_rng, controller_rng = np.random.default_rng(config.run.seed).spawn(2)

@@ -150,11 +150,11 @@ def test_burn_in_warms_the_state_up_without_gradient():
     who = learner(network())
     data = batch(burn_in=3)
     observation = data.observation.clone().requires_grad_()
-    data = replace(data, observation=observation)
+    data = replace(data, frame=observation)
     who.losses(who.estimate(data), data).total().backward()
     assert not observation.grad[:3].any()
     assert observation.grad[3:].any()
-    changed = replace(data, observation=torch.cat([observation[:3].detach() + 1.0, observation[3:].detach()]))
+    changed = replace(data, frame=torch.cat([observation[:3].detach() + 1.0, observation[3:].detach()]))
     assert not torch.allclose(who.unroll(changed).value, who.unroll(data).value), "but the rows do matter"
 
 
@@ -318,7 +318,7 @@ def test_one_update_by_hand():
     assert who.updates == 1
 
 
-@pytest.mark.parametrize("field", ["reward", "observation"])
+@pytest.mark.parametrize("field", ["reward", "frame"])
 @pytest.mark.parametrize("poison", [math.nan, math.inf])
 def test_a_non_finite_gradient_ends_training_and_leaves_the_weights(field, poison):
     net = network()

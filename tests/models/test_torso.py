@@ -83,7 +83,7 @@ def test_centring_removes_what_every_observation_shows():
     torso = Torso("mlp", (1, 2, 2), 8, orthogonal, centring=True)
     images = torch.full((100, 1, 2, 2), 200, dtype=torch.uint8)
     images[::2, 0, 0, 0] = 100
-    torso.track(images)
+    torso.track([images[:30], images[30:]])
     seen = []
     torso.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     torso(images)
