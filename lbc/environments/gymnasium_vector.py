@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
@@ -15,7 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from lbc.config import EnvironmentConfig
 from lbc.environments.episodes import InTwoHalves, checked_actions, opening_step
-from lbc.errors import UserError
+from lbc.errors import TrainingError, UserError
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
 _Encode = Callable[[Any], np.ndarray]
@@ -53,9 +55,10 @@ class GymnasiumVector(InTwoHalves):
 
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
         build = _factory(config) if ":" in config.id else _registered(config)
-        probe = build()
-        action_space, observation_space = probe.action_space, probe.observation_space
-        probe.close()
+        with _blaming(config.id, "its factory", UserError):
+            probe = build()
+            action_space, observation_space = probe.action_space, probe.observation_space
+            probe.close()
         if isinstance(action_space, spaces.Box):
             raise UserError(
                 f"environment {config.id} has continuous actions; choose one with discrete actions, "
@@ -67,9 +70,10 @@ class GymnasiumVector(InTwoHalves):
                 f'convert it in a factory of your own (id = "module:factory")'
             )
         shape, dtype, self._encode = _encoder(config.id, observation_space)
-        self._environments = SyncVectorEnv(
-            [build] * num_envs, copy=False, autoreset_mode=AutoresetMode.NEXT_STEP
-        )
+        with _blaming(config.id, "its factory", UserError):
+            self._environments = SyncVectorEnv(
+                [build] * num_envs, copy=False, autoreset_mode=AutoresetMode.NEXT_STEP
+            )
         self._lowest_action = int(action_space.start)
         self._restarting = np.zeros(num_envs, bool)  # [E] copies whose episode ended at the last step
         self.num_envs = num_envs
@@ -82,19 +86,29 @@ class GymnasiumVector(InTwoHalves):
         )
 
     def reset(self, seed: int) -> EnvironmentStep:
-        observation, _ = self._environments.reset(seed=int(seed))
+        with _blaming(self.spec.id, "reset"):
+            observation, _ = self._environments.reset(seed=int(seed))
         self._restarting = np.zeros(self.num_envs, bool)
-        return opening_step(self._encode(observation))
+        return self._sound(opening_step(self._encode(observation)))
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
         actions = checked_actions(actions, self.num_envs, self.spec.num_actions)
-        observation, reward, terminated, truncated, _ = self._environments.step(actions + self._lowest_action)
+        with _blaming(self.spec.id, "step"):
+            said = self._environments.step(actions + self._lowest_action)
+        observation, reward, terminated, truncated, _ = said
         first = self._restarting
         truncated = truncated & ~terminated  # a time limit may fall on the very step of the game's end
         self._restarting = terminated | truncated
-        return EnvironmentStep(
-            self._encode(observation), reward.astype(np.float32), terminated, truncated, first
-        )
+        with np.errstate(over="ignore"):  # infinite in float32 is told below
+            reward = reward.astype(np.float32)
+        return self._sound(EnvironmentStep(self._encode(observation), reward, terminated, truncated, first))
+
+    def _sound(self, step: EnvironmentStep) -> EnvironmentStep:
+        """A number that is none would spread into every weight; it is told where it came from."""
+        for what, numbers in (("a reward", step.reward), ("an observation", step.frame)):
+            if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+                raise TrainingError(f"environment {self.spec.id} gave {what} that is not finite.")
+        return step
 
     def close(self) -> None:
         self._environments.close()
@@ -120,6 +134,21 @@ class GymnasiumVector(InTwoHalves):
         for layer, saved in zip(layers, state["games"], strict=True):
             vars(layer).update(saved)
         vars(self._environments).update(state["vector"])
+
+
+@contextlib.contextmanager
+def _blaming(name: str, doing: str, kind: type[Exception] = TrainingError) -> Iterator[None]:
+    """A game may raise anything; one sentence says which game it was, what, and where in its code."""
+    try:
+        yield
+    except (UserError, TrainingError):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise kind(
+            f"environment {name} failed in {doing} ({what}; {place.filename}, line {place.lineno})."
+        ) from error
 
 
 def _layers(game: Any) -> list[Any]:
@@ -157,11 +186,12 @@ def _factory(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
     if "" not in sys.path and os.getcwd() not in sys.path:  # a console script does not look there by itself
         sys.path.insert(0, os.getcwd())
     try:
-        factory = getattr(importlib.import_module(module_name), factory_name)
-    except ImportError as error:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever a module does when it is imported
         raise UserError(f"module of environment {config.id} cannot be imported: {error}") from error
-    except AttributeError as error:
-        raise UserError(f"module {module_name} has no '{factory_name}' (environment {config.id})") from error
+    factory = getattr(module, factory_name, None)
+    if factory is None:
+        raise UserError(f"module {module_name} has no '{factory_name}' (environment {config.id})")
     if not callable(factory):
         raise UserError(f"environment {config.id} must name a function or class, not {factory!r}")
 

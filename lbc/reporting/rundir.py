@@ -49,7 +49,7 @@ class RunDirectory:
 
     def _has_ended(self) -> bool:
         try:
-            return json.loads(self.summary.read_text(encoding="utf-8")).get("outcome") != "interrupted"
+            return json.loads(self.summary.read_text(encoding="utf-8")).get("outcome") == "finished"
         except (OSError, ValueError):
             return False
 

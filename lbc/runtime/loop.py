@@ -62,7 +62,10 @@ def train(
     except TrainingError:
         with contextlib.suppress(TrainingError, OSError):  # the disk may be full; what failed first is told
             write_batch_statistics(directory / "failed_batch.json", run.last_batch)
-            keeper.save_weights(run)
+            if run.resumable:  # its games stopped halfway; the last checkpoint knows them better
+                keeper.save_weights(run)
+            else:
+                keeper.save(run, agenda, reporter.mark())
             reporter.finish(summary(run, "failed"))
         raise
     finally:
