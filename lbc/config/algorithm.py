@@ -249,6 +249,7 @@ class RunConfig:
     reports: int = 100  # lines in metrics.jsonl over the whole run, at least
     report_seconds: float = 10.0  # and at least one this often
     checkpoint_seconds: float = 300.0
+    checkpoint_form: str = "full"  # compact: without games and buffer, bfloat16, files of at most 15 MB
     device: str = "auto"  # auto | cpu | cuda | mps
     precision: str = "auto"  # float32 | float64 | bfloat16 (weights, losses float32) | auto: bfloat16 on CUDA
     evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
@@ -264,6 +265,7 @@ class RunConfig:
         at_least("run", "reports", self.reports, 1)
         positive("run", "report_seconds", self.report_seconds)
         positive("run", "checkpoint_seconds", self.checkpoint_seconds)
+        one_of("run", "checkpoint_form", self.checkpoint_form, ("full", "compact"))
         one_of("run", "precision", self.precision, ("auto", "float32", "float64", "bfloat16"))
         at_least("run", "threads", self.threads, 0)
         at_least("run", "evaluation_episodes", self.evaluation_episodes, 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from safetensors import SafetensorError
 
 from lbc.errors import TrainingError, UserError
 from lbc.parameters import Checkpoint, give, newest, save_weights, take, write
+from lbc.parameters.compact import SHARD_BYTES, pack, unpack
 from lbc.parameters.snapshot import Tensors
 from lbc.runtime.run import Run
 
@@ -37,8 +38,9 @@ class Keeper:
     sentence at the next `save` or `wait`; the one before it stays valid.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, form: str = "full") -> None:
         self._root = root
+        self._compact = form == "compact"
         self._writer = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[Path] | None = None
 
@@ -49,10 +51,19 @@ class Keeper:
         info = {"mark": mark, "episodes": run.tracker.episodes, "seconds": run.tracker.seconds}
         self.save_weights(run)
         checkpoint = Checkpoint(run.tracker.frames, state, tensors, info)
-        self._writing = self._writer.submit(write, self._root, checkpoint)
+        self._writing = self._writer.submit(self._write, checkpoint)
+
+    def _write(self, checkpoint: Checkpoint) -> Path:
+        if not self._compact:
+            return write(self._root, checkpoint)
+        tensors, packed = pack(checkpoint.tensors)
+        small = replace(checkpoint, tensors=tensors, state=checkpoint.state | {"packed": packed})
+        return write(self._root, small, shard_bytes=SHARD_BYTES)
 
     def save_weights(self, run: Run) -> None:
-        """The newest weights alone, for whoever wants to play them."""
+        """The newest weights alone, for whoever plays them; the compact form spares them."""
+        if self._compact:
+            return
         weights = [learner.network.state_dict() for learner in run.experiment.learners]
         try:
             self._root.mkdir(parents=True, exist_ok=True)
@@ -70,8 +81,9 @@ class Keeper:
         if found is None:
             raise UserError(f"'{self._root}' holds no checkpoint that can be read; start the run anew.")
         try:
-            give(run, found.state["run"], found.tensors, "run")
-            give(agenda, found.state["agenda"], found.tensors, "agenda")
+            tensors = unpack(found.tensors, found.state.get("packed", {}))
+            give(run, found.state["run"], tensors, "run")
+            give(agenda, found.state["agenda"], tensors, "agenda")
             return int(found.info["mark"])
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"the checkpoint in '{self._root}' does not fit this run.") from error

@@ -35,7 +35,7 @@ def train(
     """
     run: Run = RUNTIMES[config.run.runtime](config)
     agenda = Agenda(1.0 / config.run.reports, config.run.report_seconds, config.run.checkpoint_seconds)
-    keeper = Keeper(directory / "checkpoints")
+    keeper = Keeper(directory / "checkpoints", config.run.checkpoint_form)
     tracker, progress_at, outcome = run.tracker, 0.0, "finished"
     try:
         if resume:

@@ -100,20 +100,20 @@ class Run:
         return max(int(actor.episode_ages().max()) for actor in self.actors)
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything that decides what happens next; where the games cannot be saved, everything else."""
+        """Everything that decides what happens next; where the games cannot be saved, what was learned."""
         self.settle()
         e, batch = self.experiment, self.last_batch
         state = {
             "steps": self._steps,
-            "versions": self._versions,
             "learners": e.learners,
-            "server": e.server,
-            "actor_networks": [network.state_dict() for network in e.actor_networks],
             "controller": e.controller,
             "tracker": self.tracker,
         }
         if self.resumable:
             state |= {
+                "versions": self._versions,
+                "server": e.server,
+                "actor_networks": [network.state_dict() for network in e.actor_networks],
                 "actors": self.actors,
                 "environments": list(e.environments),
                 "buffer": e.buffer,
@@ -122,21 +122,26 @@ class Run:
         return state
 
     def resume(self, state: dict[str, Any]) -> None:
-        self._steps, self._versions = state["steps"], state["versions"]
-        for network, weights in zip(self.experiment.actor_networks, state["actor_networks"], strict=True):
-            network.load_state_dict(weights)
+        e = self.experiment
+        self._steps = state["steps"]
         if self.resumable:
+            self._versions = state["versions"]
+            for network, weights in zip(e.actor_networks, state["actor_networks"], strict=True):
+                network.load_state_dict(weights)
             self.last_batch = None if state["batch"] is None else Batch(**state["batch"])
-        else:
-            self.experiment.controller.forget_episodes()
-            seed = (self.experiment.config.run.seed + self.tracker.frames) % 2**30
-            for actor in self.actors:
-                actor.restart(seed)
+            return
+        for learner in e.learners:
+            e.server.push(learner.policy.index, learner.network, learner.updates)
+        self._pull()
+        e.controller.forget_episodes()
+        for actor in self.actors:
+            actor.restart((e.config.run.seed + self.tracker.frames) % 2**30)
 
     @property
     def resumable(self) -> bool:
         """Whether a saved run goes on as if it had never stopped."""
-        return all(environment.resumable for environment in self.experiment.environments)
+        full = self.experiment.config.run.checkpoint_form == "full"
+        return full and all(environment.resumable for environment in self.experiment.environments)
 
     def settle(self) -> None:
         """Waits until no learner is at work, so that weights and statistics stand still."""
