@@ -18,7 +18,7 @@ when ``first_{t+1}`` is false; losses and traces are masked by that one flag.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,6 +126,16 @@ class Batch:
 
     def part(self, begin: int, end: int) -> Batch:
         """Its sequences from `begin` to `end`."""
-        by_row = [f.name for f in fields(self) if f.name not in ("state", "burn_in", "age")]
-        parts = {name: getattr(self, name)[:, begin:end] for name in by_row}
+        parts: dict[str, Any] = {name: x[:, begin:end] for name, x in self._by_row().items()}
         return replace(self, **parts, state=self.state[:, :, begin:end])
+
+    def until(self, end: int) -> Batch:
+        """Its rows before `end`."""
+        left_out = len(self.first) - end
+        parts: dict[str, Any] = {name: x[: len(x) - left_out] for name, x in self._by_row().items()}
+        return replace(self, **parts)
+
+    def _by_row(self) -> dict[str, Tensor]:
+        """Tensors of rows and sequences, in this order of axes."""
+        names = [f.name for f in fields(self) if f.name not in ("state", "burn_in", "age")]
+        return {name: getattr(self, name) for name in names}

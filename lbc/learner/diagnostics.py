@@ -82,6 +82,7 @@ def _stored_state_influence(learner: Learner, batch: Batch, e: Estimates) -> Ten
     """
     if batch.state.shape[-1] == 0:
         return torch.zeros(())
-    from_zeros = learner.unroll(replace(batch, state=torch.zeros_like(batch.state))).advantage[0]
+    beginning = replace(batch.until(batch.burn_in + 1), state=torch.zeros_like(batch.state))
+    from_zeros = learner.unroll(beginning).advantage[0]
     from_stored = e.outputs.advantage[0]
     return (from_stored - from_zeros).norm() / from_stored.norm().clamp(min=1e-6)

@@ -123,9 +123,10 @@ class Tracker:
         report |= self._experiment.controller.diagnostics()
         if self._responsibilities:
             report["responsibility"] = np.mean(self._responsibilities, axis=0).tolist()
-        report["policies"] = self._policies(batch)
-        if batch is not None:
-            report["kl_between_policies"] = self._kl(batch)
+        piece = None if batch is None else learners[0].pieces(batch)[0]  # of a large batch, some say enough
+        report["policies"] = self._policies(piece)
+        if piece is not None:
+            report["kl_between_policies"] = self._kl(piece)
         for window in (self._entropies, self._responsibilities, self._lags, self._ages):
             window.clear()
         return report
