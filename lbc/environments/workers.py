@@ -43,6 +43,7 @@ REPLY_SECONDS = 30.0  # a worker that says nothing for so long hangs
 FAILURES = 3  # of one worker in a row are mended, each without so many steps before it:
 HEALTHY_STEPS = 20
 PAGE = 4096  # bytes
+MANY_CORES = 8
 START_SECONDS = 600.0  # building hundreds of emulators takes time
 _RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"
 _WORD = struct.Struct("5s i q")  # what, group, and a number: the seed, or how many steps
@@ -58,7 +59,7 @@ class WorkerPool:
                 f"actor.num_envs is {num_envs}, but must be a multiple of actor.groups = {groups}."
             )
         size = num_envs // groups
-        workers = min(workers or usable_cores(), size)
+        workers = min(workers or usual_workers(), size)
         probe = make(dataclasses.replace(config, threads=1), 1)  # bad input is told here, in one sentence
         self.spec: EnvironmentSpec = probe.spec
         probe.close()
@@ -316,6 +317,15 @@ class _Worker:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+
+
+def usual_workers() -> int:
+    """One per usable core; where there are many, whoever thinks and learns gets one to itself.
+
+    All wait for the slowest worker, so one that shares its core would cost more than a core.
+    """
+    cores = usable_cores()
+    return cores - 1 if cores >= MANY_CORES else cores
 
 
 def process_context() -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lbc.cli.train import parse_frames
 from lbc.errors import UserError
-from lbc.studies import ladder, minatar, readings, toy
+from lbc.studies import ladder, minatar, readings, runtimes, toy
 from lbc.studies.figures import compare_panels, table
 from lbc.studies.runner import Run, Study, execute, missing, plan
 
@@ -19,6 +19,7 @@ STUDIES: dict[str, Callable[[], Study]] = {
     "ladder": ladder.study,
     "minatar": minatar.study,
     "readings": readings.study,
+    "runtimes": runtimes.study,
     "toy": toy.study,
 }
 
