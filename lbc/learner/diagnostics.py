@@ -12,9 +12,11 @@ from lbc.targets import entropy_bonus, masked_mean
 from lbc.types import Batch
 
 
-def diagnose(learner: Learner, batch: Batch) -> dict[str, float]:
-    """The signs of the known pathologies for one policy (docs/architecture.md explains each)."""
-    e = learner.estimate(batch)
+def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
+    """The signs of the known pathologies for one policy (docs/architecture.md explains each).
+
+    e: the learner's own estimates of that batch.
+    """
     losses = learner.losses(e, batch).parts()
     shares = _gradient_shares(learner, losses)
     with torch.no_grad():

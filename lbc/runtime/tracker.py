@@ -7,7 +7,6 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-import torch
 
 from lbc.actor import ActorStep, ReturnMonitor
 from lbc.learner import diagnose, kl_between
@@ -123,27 +122,17 @@ class Tracker:
         report |= self._experiment.controller.diagnostics()
         if self._responsibilities:
             report["responsibility"] = np.mean(self._responsibilities, axis=0).tolist()
-        piece = None if batch is None else learners[0].pieces(batch)[0]  # of a large batch, some say enough
-        report["policies"] = self._policies(piece)
-        if piece is not None:
-            report["kl_between_policies"] = self._kl(piece)
+        explained = self._monitor.explained_variance()
+        report["policies"] = [{"explained_variance": variance} for variance in explained]
+        if batch is not None:
+            piece = learners[0].pieces(batch)[0]  # of a large batch, some sequences say enough
+            estimates = [learner.estimate(piece) for learner in learners]
+            for signs, learner, e in zip(report["policies"], learners, estimates, strict=True):
+                signs |= diagnose(learner, piece, e)
+            report["kl_between_policies"] = kl_between([e.log_pi.detach() for e in estimates])
         for window in (self._entropies, self._responsibilities, self._lags, self._ages):
             window.clear()
         return report
-
-    def _policies(self, batch: Batch | None) -> list[dict[str, float | None]]:
-        explained = self._monitor.explained_variance()
-        reports: list[dict[str, float | None]] = []
-        for learner, variance in zip(self._experiment.learners, explained, strict=True):
-            signs: dict[str, float | None] = {"explained_variance": variance}
-            if batch is not None:
-                signs |= diagnose(learner, batch)
-            reports.append(signs)
-        return reports
-
-    @torch.no_grad()
-    def _kl(self, batch: Batch) -> float:
-        return kl_between([learner.estimate(batch).log_pi for learner in self._experiment.learners])
 
 
 def watched_envs(experiment: Experiment) -> int:

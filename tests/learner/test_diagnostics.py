@@ -9,8 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from lbc.learner import diagnose, kl_between
+from lbc.learner import Learner, kl_between
+from lbc.learner import diagnose as diagnose_estimates
+from lbc.types import Batch
 from tests.builders import batch, learner, network
+
+
+def diagnose(who: Learner, data: Batch) -> dict[str, float]:
+    return diagnose_estimates(who, data, who.estimate(data))
 
 
 def test_on_policy_numbers():
