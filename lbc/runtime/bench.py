@@ -151,7 +151,7 @@ def _rate(run: Run, seconds: float) -> float:
 def memory() -> float:
     """MB that this process and all below it hold, shared pages counted once (Linux; else 0)."""
     total = 0.0
-    for pid in _tree(os.getpid()):
+    for pid in process_tree(os.getpid()):
         try:
             text = Path(f"/proc/{pid}/smaps_rollup").read_text()
         except OSError:
@@ -160,9 +160,10 @@ def memory() -> float:
     return total / 1e3
 
 
-def _tree(pid: int) -> list[int]:
+def process_tree(pid: int) -> list[int]:
+    """This process and all below it (Linux; else itself alone)."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return [pid]
-    return [pid, *(below for child in children for below in _tree(int(child)))]
+    return [pid, *(below for child in children for below in process_tree(int(child)))]
