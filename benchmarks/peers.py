@@ -1,4 +1,4 @@
-"""How fast peers train on one Atari game, all on this machine and in one run.
+"""How fast peers and this package train on one Atari game, all on this machine and in one run.
 
     python benchmarks/peers.py                                      # Pong, a minute each
     python benchmarks/peers.py --only sb3-ppo --seconds 20 --json peers.json
@@ -9,8 +9,9 @@ of its own reports, and is stopped with all its processes.  Peers live in virtua
 own under ``.venvs``, which the first call sets up.  A peer that fails is a row with the reason.
 
 What the columns count: frames are the emulator's, four to a step.  Passes: how often a policy learns from
-a sample.  Learner samples/s are frames/s x policies x passes, so they are in frames, too.  Memory is the
-highest sum of proportional set sizes over all processes of a peer, from its start to its end.
+a sample.  Learner samples/s are frames/s x policies x passes, so they are in frames, too; the next column
+has them in units of the best recurrent peer's.  Memory is the highest sum of proportional set sizes over all
+processes of a peer, from its start to its end.
 
 To add a peer, add a `Peer` to `PEERS`: what to install, what to call, and how to read its frames.
 Needs Linux: processes and memory are read from /proc.
@@ -101,7 +102,6 @@ class Peer:
     venv: str = ""  # folder under .venvs; without one the peer runs in this very interpreter
     packages: tuple[tuple[str, ...], ...] = ()  # for the virtual environment, one call of pip each
     constrained: bool = True  # to the versions in constraints.txt
-    default: bool = True  # measured unless --only names others
 
     def python(self) -> Path:
         return VENVS / self.venv / "bin" / "python" if self.venv else Path(sys.executable)
@@ -112,11 +112,12 @@ def pinned(package: str) -> str:
     return next(line for line in CONSTRAINTS.read_text().split() if line.startswith(f"{package}=="))
 
 
-def this_package(
-    preset: str = "atari", settings: Sequence[str] = (), name: str = "lbc", default: bool = False
-) -> Peer:
-    """``lbc train``; ``settings`` are for ``--set``.  Its frames are those played, learned from or not."""
-    settings = ("run.report_seconds=1", *settings)
+def this_package(name: str, preset: str = "atari", settings: Sequence[str] = ()) -> Peer:
+    """``lbc train``; ``settings`` are for ``--set``.  Its frames are those played; at most a batch waits.
+
+    Peers do not evaluate while they train, so neither does this.
+    """
+    settings = ("run.report_seconds=30", "run.evaluation_episodes=0", *settings)
     config = resolve(preset, settings)
     recurrent = f" + LSTM {config.model.lstm_units}" if config.model.lstm_units else ""
     return Peer(
@@ -129,13 +130,15 @@ def this_package(
             *("--set", *settings),
         ),
         frames=reported_frames,
-        default=default,
     )
 
 
 def _script(name: str, *arguments: str) -> tuple[str, ...]:
     return ("{python}", str(ROOT / "benchmarks" / name), *arguments, "--env", "{env}")
 
+
+# The peers' network and as many games, else the paper's values: replay 2, burn-in 40, auxiliary tasks.
+AS_PEERS = ("model.head_units=0", "actor.num_envs=32", "run.device=cpu")
 
 _TORCH = ("torch", "numpy")
 _SB3 = ("stable-baselines3==2.9.2", "gymnasium", "ale-py", "opencv-python-headless")
@@ -170,7 +173,9 @@ PEERS = (
         packages=((pinned("torch"), "numpy<2"), ("sample-factory==2.1.1", pinned("ale-py"), pinned("torch"))),
         constrained=False,  # it needs an older gymnasium and an older numpy
     ),
-    this_package(),
+    this_package("lbc", settings=(*AS_PEERS, "run.precision=float32")),
+    this_package("lbc-bfloat16", settings=(*AS_PEERS, "run.precision=bfloat16")),
+    this_package("lbc-laptop", "atari-laptop", ("run.device=cpu", "run.runtime=local")),
 )
 
 
@@ -405,8 +410,9 @@ def _has_packages(peer: Peer) -> bool:
 
 def table(rows: Sequence[Row]) -> str:
     """Markdown, with columns wide enough to be read as they are."""
-    head = ("peer", "frames/s", "policies", "passes", "learner samples/s", "memory", "network")
-    cells = [head, *(_cells(row) for row in rows)]
+    head = ("peer", "frames/s", "policies", "passes", "learner samples/s", "ratio", "memory", "network")
+    best = best_recurrent(rows)
+    cells = [head, *(_cells(row, best) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
     left = (0, len(head) - 1)  # columns of text; the others are figures
     lines = [
@@ -418,16 +424,24 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([f"| {lines[0]} |", f"|{rule}|", *(f"| {line} |" for line in lines[1:]), *failures])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def best_recurrent(rows: Sequence[Row]) -> float | None:
+    """Learner samples per second of the fastest peer with a recurrent network, this package left out."""
+    others = [row for row in rows if "LSTM" in row.network and not row.name.startswith("lbc")]
+    return max((row.learner_samples_per_second or 0.0 for row in others), default=0.0) or None
+
+
+def _cells(row: Row, best: float | None) -> tuple[str, ...]:
     def figure(value: float | None) -> str:
         return "failed" if row.error else "-" if value is None else f"{value:,.0f}"
 
+    samples = row.learner_samples_per_second
     return (
         row.name,
         figure(row.frames_per_second),
         str(row.policies or "-"),
         str(row.passes or "-"),
-        figure(row.learner_samples_per_second),
+        figure(samples),
+        f"{samples / best:.2f}" if samples and best else "-",
         "-" if row.error else f"{row.memory_bytes / 2**30:.2f} GiB",
         row.network,
     )
@@ -452,12 +466,12 @@ def measured(peer: Peer, env: str, seconds: float) -> Row:
 
 
 def chosen(names: Sequence[str] | None, peers: Sequence[Peer] = PEERS) -> list[Peer]:
-    """Those named, in the order of ``peers``; by default those that are measured by default."""
+    """Those named, in the order of ``peers``; by default all."""
     known = [peer.name for peer in peers]
     for name in names or ():
         if name not in known:
             raise UserError(f"'{name}' is none of {', '.join(known)}.{nearest(name, known)}")
-    return [peer for peer in peers if (peer.name in names if names else peer.default)]
+    return [peer for peer in peers if not names or peer.name in names]
 
 
 def compare(peers: Sequence[Peer], env: str, seconds: float, out: Path | None = None) -> list[Row]:

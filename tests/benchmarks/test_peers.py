@@ -216,15 +216,21 @@ def _refuse() -> None:
 def test_the_table_shows_figures_and_reasons():
     rows = [
         peers.Row("emulator, before", "none", 0, 0, 50_000, 10.0, 2**29),
-        peers.Row("ours", "conv", 3, 2, 12_000, 10.0, 3 * 2**30),
-        peers.Row("theirs", "conv", 1, 4, error="cannot be installed: no network"),
+        peers.Row("lbc", "conv + LSTM", 3, 2, 12_000, 10.0, 3 * 2**30),
+        peers.Row("slow", "conv + LSTM", 1, 1, 12_000, 10.0, 2**30),
+        peers.Row("fast", "conv + LSTM", 1, 4, 6_000, 10.0, 2**30),
+        peers.Row("not recurrent", "conv", 1, 4, 60_000, 10.0, 2**30),
+        peers.Row("theirs", "conv + LSTM", 1, 4, error="cannot be installed: no network"),
     ]
     head, rule, *lines, failure = peers.table(rows).splitlines()
     assert len({len(line) for line in (head, rule, *lines)}) == 1
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines] == [
-        ["emulator, before", "5,000", "-", "-", "-", "0.50 GiB", "none"],
-        ["ours", "1,200", "3", "2", "7,200", "3.00 GiB", "conv"],
-        ["theirs", "failed", "1", "4", "failed", "-", "conv"],
+        ["emulator, before", "5,000", "-", "-", "-", "-", "0.50 GiB", "none"],
+        ["lbc", "1,200", "3", "2", "7,200", "3.00", "3.00 GiB", "conv + LSTM"],
+        ["slow", "1,200", "1", "1", "1,200", "0.50", "1.00 GiB", "conv + LSTM"],
+        ["fast", "600", "1", "4", "2,400", "1.00", "1.00 GiB", "conv + LSTM"],
+        ["not recurrent", "6,000", "1", "4", "24,000", "10.00", "1.00 GiB", "conv"],
+        ["theirs", "failed", "1", "4", "failed", "-", "-", "conv + LSTM"],
     ]
     assert failure == "theirs failed: cannot be installed: no network"
 
@@ -232,11 +238,13 @@ def test_the_table_shows_figures_and_reasons():
 # The peers themselves.
 
 
-def test_this_package_is_known_but_not_measured_by_default():
-    assert "lbc" not in [peer.name for peer in peers.chosen(None)]
-    (ours,) = peers.chosen(["lbc"])
-    assert ours.frames is peers.reported_frames
-    assert (ours.policies, ours.passes, ours.network) == (3, 2, "nature 512 + LSTM 256")
+def test_this_package_trains_the_peers_network_and_three_policies():
+    single, mixed, laptop = peers.chosen(["lbc", "lbc-bfloat16", "lbc-laptop"])
+    for ours in (single, mixed):
+        assert ours.frames is peers.reported_frames
+        assert (ours.policies, ours.passes, ours.network) == (3, 2, "nature 512 + LSTM 256")
+    assert laptop.policies == 3
+    assert peers.chosen(None) == list(peers.PEERS)
 
 
 def test_versions_come_from_the_constraints():
