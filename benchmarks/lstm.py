@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=20, help="measured rounds, after the warm-up")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     options = parser.parse_args(arguments)
-    torch.set_float32_matmul_precision("high")  # TF32 on a GPU, as cuDNN and a training run in bfloat16 have it
+    torch.set_float32_matmul_precision("high")  # TF32 on a GPU, as cuDNN has it
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("torch sees no CUDA device")
     if options.threads:
