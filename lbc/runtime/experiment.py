@@ -77,16 +77,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     mapping = build_mapping(config.behavior, len(population))
     target = build_target(config.target, mapping, len(population))
     space = build_space(config.behavior, len(population))
-    steps = config.run.frames / spec.frames_per_step
-    controller = MetaController(
-        config.controller,
-        space,
-        num_envs,
-        controller_rng,
-        choose_scope(config.controller.scope, num_envs, steps / STEPS_PER_EPISODE),
-        on_policy_envs=round(config.behavior.on_policy_share * num_envs),
-        on_policy_tau=config.target.kappa,
-    )
+    controller = build_controller_of(config, spec, controller_rng)
 
     def network() -> PolicyNetwork:
         return PolicyNetwork(spec, config.model, config.target, mixed).to(device, dtype)
@@ -123,6 +114,20 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
         learners,
         server,
         actor_networks,
+    )
+
+
+def build_controller_of(config: Config, spec: EnvironmentSpec, rng: np.random.Generator) -> MetaController:
+    """The meta-controller for all environments of a run."""
+    num_envs, steps = config.actor.num_envs, config.run.frames / spec.frames_per_step
+    return MetaController(
+        config.controller,
+        build_space(config.behavior, config.population.size),
+        num_envs,
+        rng,
+        choose_scope(config.controller.scope, num_envs, steps / STEPS_PER_EPISODE),
+        on_policy_envs=round(config.behavior.on_policy_share * num_envs),
+        on_policy_tau=config.target.kappa,
     )
 
 

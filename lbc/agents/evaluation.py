@@ -1,0 +1,75 @@
+"""How well does an agent play?  Whole episodes in every way that it can play, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbc.actor import play_episodes, ways_to_play
+from lbc.agents.agent import Agent
+from lbc.environments import make
+from lbc.errors import UserError
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Raw scores of the episodes that were played in one way."""
+
+    episodes: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        return float(self.episodes.mean())
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.episodes))
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; NaN for a single episode."""
+        count = len(self.episodes)
+        return float(self.episodes.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
+
+    @property
+    def lowest(self) -> float:
+        return float(self.episodes.min())
+
+    @property
+    def best(self) -> float:
+        return float(self.episodes.max())
+
+
+def evaluate(agent: Agent, episodes: int = 32, seed: int = 0) -> dict[str, Scores]:
+    """`episodes` in each way:
+
+    favourite       the psi that the controller favours
+    training        psi as the controller draws it while training; left out where no checkpoint holds it
+    component_i     each component alone, as its learner sees it
+
+    The game is the run's own: its idle starts, sticky actions and time limit.  All episodes of all ways play
+    at once, and exactly one of each copy counts.
+    """
+    if episodes < 1:
+        raise UserError(f"episodes is {episodes}, but must be at least 1.")
+    fixed = ways_to_play(agent.favourite, len(agent.mapping.components), agent.config.target.kappa)
+    ways = {name: np.tile(psi, (episodes, 1)) for name, psi in fixed.items()}
+    if agent.controller is not None:
+        ways["training"] = _as_in_training(agent, episodes)
+    psi = np.concatenate(list(ways.values()))
+    environment = make(agent.config.environment, len(psi))
+    try:
+        parts = (agent.networks, agent.population, agent.mapping, agent.target)
+        scores = play_episodes(environment, *parts, psi, seed, agent.device, agent.dtype)
+    finally:
+        environment.close()
+    return dict(zip(ways, map(Scores, scores.reshape(len(ways), episodes)), strict=True))
+
+
+def _as_in_training(agent: Agent, episodes: int) -> np.ndarray:
+    """psi for as many episodes as wanted, from all environments of the run evenly: [E, 2M]."""
+    assert agent.controller is not None
+    count = agent.config.actor.num_envs
+    chosen = np.linspace(0, count - 1, episodes).round().astype(int)
+    return np.stack([agent.controller.start(int(index)) for index in chosen])
