@@ -45,7 +45,8 @@ def unpack(tensors: Tensors, shapes: Mapping[str, Any]) -> Tensors:
 
 def _deflated(tensor: Tensor) -> Tensor:
     halves = tensor.to(torch.bfloat16).flatten().view(torch.uint8).view(-1, 2)  # little endian
-    return torch.frombuffer(bytearray(zlib.compress(halves.T.contiguous().numpy().tobytes(), 1)), dtype=torch.uint8)
+    data = zlib.compress(halves.T.contiguous().numpy().tobytes(), 1)
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 
 def _inflated(data: Tensor, shape: list[int]) -> Tensor:
