@@ -53,8 +53,7 @@ def evaluate(agent: Agent, episodes: int = 32, seed: int = 0) -> dict[str, Score
     """
     if episodes < 1:
         raise UserError(f"episodes is {episodes}, but must be at least 1.")
-    fixed = ways_to_play(agent.favourite, len(agent.mapping.components), agent.config.target.kappa)
-    ways = {name: np.tile(psi, (episodes, 1)) for name, psi in fixed.items()}
+    ways = {name: np.tile(psi, (episodes, 1)) for name, psi in fixed_ways(agent).items()}
     if agent.controller is not None:
         ways["training"] = _as_in_training(agent, episodes)
     psi = np.concatenate(list(ways.values()))
@@ -65,6 +64,11 @@ def evaluate(agent: Agent, episodes: int = 32, seed: int = 0) -> dict[str, Score
     finally:
         environment.close()
     return dict(zip(ways, map(Scores, scores.reshape(len(ways), episodes)), strict=True))
+
+
+def fixed_ways(agent: Agent) -> dict[str, np.ndarray]:
+    """Name -> psi of the ways to play that are the same in every episode."""
+    return ways_to_play(agent.favourite, len(agent.mapping.components), agent.config.target.kappa)
 
 
 def _as_in_training(agent: Agent, episodes: int) -> np.ndarray:

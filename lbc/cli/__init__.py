@@ -1,4 +1,4 @@
-"""The command line: ``lbc train``, ``eval``, ``bench``, ``list``, ``doctor``, and ``lbc --version``.
+"""The command line: ``lbc train``, ``eval``, ``play``, ``bench``, ``list``, ``doctor``, ``--version``.
 
 Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM,
 141 when the output's reader has left.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from lbc import __version__
 from lbc.cli.bench import Bench
 from lbc.cli.doctor import Doctor
-from lbc.cli.evaluating import Eval
+from lbc.cli.evaluating import Eval, Play
 from lbc.cli.listing import List
 from lbc.cli.parsing import parse
 from lbc.cli.train import Train, with_its_card
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return parse(
-            {"train": Train, "eval": Eval, "list": List, "bench": Bench, "doctor": Doctor},
+            {"train": Train, "eval": Eval, "play": Play, "list": List, "bench": Bench, "doctor": Doctor},
             with_its_card(arguments),
         ).run()
     except KeyboardInterrupt:  # before or after training; during it, Train knows better

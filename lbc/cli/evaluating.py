@@ -1,10 +1,14 @@
-"""``lbc eval``; what it needs is imported when it runs, so that ``lbc --help`` answers at once."""
+"""``lbc eval`` and ``lbc play``; what they need is imported when they run, so that help answers at once."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from lbc.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from lbc.agents import Scores
@@ -44,6 +48,51 @@ class Eval:
         print(f"{'way':<14}{'mean':>12}{'error':>10}{'median':>12}{'lowest':>12}{'best':>12}")
         for way, facts in found.items():
             print(f"{way:<14}" + "".join(_cell(facts[key], width) for key, width in _COLUMNS))
+        return 0
+
+
+@dataclass(frozen=True)
+class Play:
+    """Film an episode of a trained agent, with every policy's opinion beside the game.
+
+    Args:
+        directory: Directory of the run.
+        out: The film, .gif or .mp4; by default play.gif in the run's directory.
+        way: favourite, or component_1 and so on.
+        seed: Of the game and the actions.
+        steps: Length of the film at most.
+        fps: Steps per second in the film.
+    """
+
+    directory: str
+    out: str | None = None
+    way: str = "favourite"
+    seed: int = 0
+    steps: int = 600
+    fps: float = 15.0
+
+    def run(self) -> int:
+        from lbc.agents import load_agent
+        from lbc.agents.evaluation import fixed_ways
+        from lbc.agents.film import Sheet, play, save
+
+        if self.steps < 1 or not self.fps > 0:
+            raise UserError("a film needs at least one step, and more than zero steps per second.")
+        agent = load_agent(self.directory, "cpu")
+        ways = fixed_ways(agent)
+        if self.way not in ways:
+            raise UserError(f"'{self.way}' is no way to play.{nearest(self.way, list(ways))}")
+        sheet, score = Sheet(agent), 0.0
+
+        def pictures() -> Iterator[Any]:
+            nonlocal score
+            for scene in play(agent, ways[self.way], self.seed, self.steps):
+                score = scene.score
+                yield sheet.draw(scene)
+
+        path = Path(self.out) if self.out else Path(self.directory) / "play.gif"
+        count = save(pictures(), path, self.fps)
+        print(f"{path}: {count} steps of {agent.spec.id}, score {score:g}")
         return 0
 
 

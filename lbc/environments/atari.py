@@ -69,11 +69,12 @@ class Atari:
             use_fire_reset=config.fire_reset,
         )
         self.num_envs = num_envs
+        self.action_names = [action.name.lower() for action in self._emulators.ale.get_action_set()]
         self.spec = EnvironmentSpec(
             id=config.id,
             frame_shape=(1, config.image_size, config.image_size),
             frame_dtype=np.uint8,
-            num_actions=len(self._emulators.ale.get_action_set()),
+            num_actions=len(self.action_names),
             frame_stack=config.frame_stack,
             frames_per_step=config.action_repeat,
         )
