@@ -110,7 +110,8 @@ class Batch:
     def stacked(self, begin: int, end: int) -> Tensor:
         """Observations of the rows from `begin` to `end`: [end - begin, S, *observation_shape].
 
-        Newest frame last; before the episode's first frame, that frame repeats.
+        Newest frame last; before the episode's first frame, that frame repeats.  Images lie in memory with
+        their channels last, as convolutions like it.
         """
         depth = len(self.frame) - len(self.first)
         if depth == 0:
@@ -118,11 +119,14 @@ class Batch:
         from torch import arange
 
         sequences, device = self.first.shape[1], self.first.device
-        back = arange(depth, -1, -1, device=device).minimum(self.since_first[begin:end].unsqueeze(-1))
-        row = arange(begin, end, device=device).view(-1, 1, 1) + depth - back  # [T, S, K]
-        at = row * sequences + arange(sequences, device=device).view(-1, 1)
-        frames = self.frame.flatten(0, 1).index_select(0, at.flatten())
-        return frames.unflatten(0, at.shape).flatten(2, 3)
+        frames, (channels, *size) = self.frame.flatten(0, 1), self.frame.shape[2:]
+        at = (arange(begin, end, device=device) + depth).unsqueeze(1) * sequences
+        at = at + arange(sequences, device=device)  # [T, S] each row's own place in `frames`
+        stack = frames.new_empty(at.numel(), *size, depth + 1, channels)
+        for k, back in enumerate(range(depth, -1, -1)):
+            earlier = at - self.since_first[begin:end].clamp(max=back) * sequences
+            stack[..., k, :] = frames.index_select(0, earlier.flatten()).movedim(1, -1)
+        return stack.flatten(-2).movedim(-1, 1).unflatten(0, at.shape)
 
     def part(self, begin: int, end: int) -> Batch:
         """Its sequences from `begin` to `end`."""

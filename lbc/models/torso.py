@@ -96,16 +96,19 @@ class Torso(nn.Module):
 
     def forward(self, observation: Tensor) -> Tensor:
         lead = observation.shape[: -len(self.shape)]
-        x = self._numbers(observation)
+        kind, dtype = observation.device.type, self.last.weight.dtype
+        if torch.is_autocast_enabled(kind) and not self.centring:
+            dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
+        x = self._numbers(observation, dtype)
         if self.centring:
             x = (x - self.mean) / self.variance.sqrt().clamp(min=SMALLEST_SPREAD)
         return self.last(self.body(x)).relu_().view(*lead, self.units)
 
-    def _numbers(self, observation: Tensor) -> Tensor:
+    def _numbers(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
         """[n, *shape], as a new tensor where there is something to change; images channels-last."""
         x = observation.reshape(-1, *self.shape)
         layout = torch.channels_last if x.dim() == 4 else torch.contiguous_format
-        numbers = x.to(self.last.weight.dtype, memory_format=layout)
+        numbers = x.to(dtype, memory_format=layout)
         return numbers.div_(255.0) if x.dtype == torch.uint8 else numbers
 
     @torch.no_grad()
@@ -119,7 +122,10 @@ class Torso(nn.Module):
         shares = [x.numel() / total for x in observations]
 
         def mean_of(piece: Callable[[Tensor], Tensor]) -> Tensor:
-            means = [share * piece(self._numbers(x)) for share, x in zip(shares, observations, strict=True)]
+            means = [
+                share * piece(self._numbers(x, self.mean.dtype))
+                for share, x in zip(shares, observations, strict=True)
+            ]
             return torch.stack(means).sum(0)
 
         self.mean += (mean_of(lambda x: x.mean(0)) - self.mean) / self.updates

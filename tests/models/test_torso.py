@@ -93,3 +93,16 @@ def test_centring_removes_what_every_observation_shows():
         x[:, 0, 0, 0].abs(), torch.full((100,), 2.0), atol=1e-4, rtol=0
     )  # rms over 4 pixels
     assert set(torso.state_dict()) >= {"mean", "variance"}, "an actor pulls them with the weights"
+
+
+def test_bytes_go_to_bfloat16_at_once_and_lose_nothing():
+    """Under autocast every byte over 255 is the bfloat16 nearest to it, in whatever layout it comes."""
+    torso = Torso("minatar", (1, 16, 16), 8, orthogonal)
+    image = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
+    seen = []
+    torso.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    with torch.autocast("cpu", torch.bfloat16):
+        torso(image)
+        torso(image.contiguous(memory_format=torch.channels_last))
+    for x in seen:
+        assert torch.equal(x, (image.float() / 255.0).bfloat16())
