@@ -1,4 +1,4 @@
-"""The command line: ``lbc train``, ``eval``, ``play``, ``bench``, ``list``, ``doctor``, ``--version``.
+"""The command line: ``lbc train``, ``eval``, ``play``, ``scores``, ``bench``, ``list``, ``doctor``.
 
 Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM,
 141 when the output's reader has left.
@@ -16,10 +16,21 @@ from lbc.cli.doctor import Doctor
 from lbc.cli.evaluating import Eval, Play
 from lbc.cli.listing import List
 from lbc.cli.parsing import parse
+from lbc.cli.scores import Scores
 from lbc.cli.train import Train, with_its_card
 from lbc.errors import TrainingError, UserError
 
 __all__ = ["main"]
+
+_COMMANDS = {
+    "train": Train,
+    "eval": Eval,
+    "play": Play,
+    "scores": Scores,
+    "list": List,
+    "bench": Bench,
+    "doctor": Doctor,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,10 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"lbc {__version__}")
         return 0
     try:
-        return parse(
-            {"train": Train, "eval": Eval, "play": Play, "list": List, "bench": Bench, "doctor": Doctor},
-            with_its_card(arguments),
-        ).run()
+        return parse(_COMMANDS, with_its_card(arguments)).run()
     except KeyboardInterrupt:  # before or after training; during it, Train knows better
         return 130
     except BrokenPipeError:  # the reader (`lbc list | head`) has left; Python's last flush must not fail

@@ -1,7 +1,8 @@
 """From arguments to a typed command.
 
 A command is a dataclass: a field without a default is positional, the others are ``--options``, a
-tuple may be given several times, and the ``Args:`` of its docstring are the help texts.  tyro reads
+tuple may be given several times, and the ``Args:`` of its docstring are the help texts.  A tuple that is
+annotated ``POSITIONAL`` takes any number of words without an option before them.  tyro reads
 exactly that; where tyro is missing, a small argparse parser reads the same.  argparse also
 words the errors, because bad input deserves one sentence and tyro draws a box.
 """
@@ -24,6 +25,19 @@ from typing import Annotated, Any, NoReturn, Protocol
 from lbc.errors import UserError, nearest
 
 _DESCRIPTION = "Learnable Behavior Control; `lbc --version` shows the version."
+
+
+def _positional() -> Any:
+    """tyro's own mark where tyro is installed; argparse's side only looks for the same object."""
+    if not importlib.util.find_spec("tyro"):
+        return "positional"
+    import tyro.conf
+
+    mark: Any = tyro.conf.Positional
+    return typing.get_args(mark[Any])[1]
+
+
+POSITIONAL = _positional()
 
 
 class Command(Protocol):
@@ -82,6 +96,7 @@ def _by_argparse(commands: Mapping[str, type[Any]], arguments: list[str]) -> Com
 
 def _add_fields(parser: argparse.ArgumentParser, command: type[Any]) -> None:
     hints = typing.get_type_hints(command)
+    annotated = typing.get_type_hints(command, include_extras=True)
     helps = dict(re.findall(r"^\s+(\w+): (.+)$", command.__doc__ or "", flags=re.MULTILINE))
     for field in dataclasses.fields(command):
         kind, several = _value_type(hints[field.name])
@@ -89,6 +104,10 @@ def _add_fields(parser: argparse.ArgumentParser, command: type[Any]) -> None:
             parser.add_argument(f"--{field.name}", action="store_true", help=helps[field.name])
         elif field.default is dataclasses.MISSING:
             parser.add_argument(field.name, type=kind, help=helps[field.name])
+        elif POSITIONAL in getattr(annotated[field.name], "__metadata__", ()):
+            parser.add_argument(
+                field.name, type=kind, nargs="*", default=(), action=_Several, help=helps[field.name]
+            )
         else:
             parser.add_argument(
                 f"--{field.name}",
@@ -114,6 +133,13 @@ class _Append(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         setattr(namespace, self.dest, (*getattr(namespace, self.dest), values))
+
+
+class _Several(argparse.Action):
+    """All words at once, as a tuple."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, tuple(values))
 
 
 class _OneSentenceParser(argparse.ArgumentParser):

@@ -1,0 +1,69 @@
+"""How the figures of this room look: matplotlib without global state, colours for everybody."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lbc.errors import UserError
+
+# Okabe and Ito's palette, told apart by colour-blind readers; its yellow is too pale for a line.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+STYLES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)))  # one more each time the palette repeats
+GRID, TEXT, QUIET, BAR = "#e3e6ea", "#333a42", "#6b7480", "#a9b4c0"
+DPI = 130
+
+
+def figure(width: float, height: float) -> Any:
+    if not importlib.util.find_spec("matplotlib"):
+        raise UserError("figures need matplotlib; install it with: pip install matplotlib")
+    from matplotlib.figure import Figure  # without pyplot: no display needed
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(drawn: Any, png: Path) -> None:
+    png.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(png, dpi=DPI)
+
+
+def title(drawn: Any, text: str) -> None:
+    drawn.suptitle(text, x=0.01, ha="left", color=TEXT, fontsize=12.5, fontweight="bold")
+
+
+def titled_legend(drawn: Any, text: str, handles: Sequence[Any]) -> None:
+    """Title and legend one above the other, where a layout engine would lay them over each other."""
+    legend = drawn.legend(
+        handles=list(handles),
+        loc="outside upper left",
+        ncols=min(len(handles), 4),
+        frameon=False,
+        labelcolor=TEXT,
+        title=text,
+        title_fontproperties={"size": 12.5, "weight": "bold"},
+        alignment="left",
+    )
+    legend.get_title().set_color(TEXT)
+
+
+def caption(drawn: Any, text: str) -> None:
+    """What the marks mean: a figure without it cannot be read."""
+    drawn.supxlabel(text, x=0.01, ha="left", color=QUIET, fontsize=8.5)
+
+
+def tidy(axes: Any, grid: str = "both") -> None:
+    axes.grid(True, axis=grid, color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=TEXT, length=0)
+    for side in ("top", "right", "left", "bottom"):
+        axes.spines[side].set_visible(False)
+
+
+def short(value: float) -> str:
+    """``2.5M`` for 2,500,000."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:g}"
