@@ -3,6 +3,7 @@
     python benchmarks/lstm.py [--device cpu|cuda] [--threads N] [--rounds N] [--json FILE]
 
 ours      `lbc.models.core.RecurrentCore`, with resets inside the sequences
+kernels   `lbc.models.kernels`, the same in Triton; not used by the core yet ("-" without a GPU or Triton)
 nn.LSTM   torch's own, without resets: it has none (oneDNN on a CPU, cuDNN on a GPU)
 literal   the same LSTM with resets as a plain loop under autograd
 
@@ -16,6 +17,7 @@ ratio in the last column: below 1, ours is the faster one although it resets.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import statistics
 import sys
@@ -35,7 +37,7 @@ from lbc.models.core import RecurrentCore
 SIZES = ((80, 64, 531, 256), (120, 64, 531, 256))  # T, B, inputs, units
 RESETS = 0.01  # share of the steps that begin an episode
 WARM_UP = 3
-OURS, TORCH, LITERAL = "ours", "nn.LSTM", "literal"
+OURS, KERNELS, TORCH, LITERAL = "ours", "kernels", "nn.LSTM", "literal"
 HEADINGS = ("T x B x inputs x units", "type", "pass", "launched by")
 
 Call = Callable[[], object]
@@ -69,6 +71,20 @@ def literal(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Ten
     return torch.stack(outputs)
 
 
+def triton_here(device: str) -> bool:
+    return device == "cuda" and importlib.util.find_spec("triton") is not None
+
+
+def in_triton(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
+    from lbc.models import kernels
+
+    gates = core.input(x)
+    weight = core.hidden.weight.to(gates.dtype)
+    if torch.is_grad_enabled():
+        return kernels.Steps.apply(gates, weight, first, state)[0]
+    return kernels.steps(gates.float(), weight, first, state)[0]
+
+
 def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) -> dict[str, Call]:
     """What each of the three has to do, on the same input."""
     steps, batch, inputs, units = size
@@ -93,6 +109,7 @@ def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) 
 
     return {
         OURS: call(lambda: core(x, first, state)[0], core),
+        **({KERNELS: call(lambda: in_triton(core, x, first, state), core)} if triton_here(device) else {}),
         TORCH: call(lambda: lstm(x, (h, c))[0], lstm),
         LITERAL: call(lambda: literal(core, x, first, state), core),
     }
@@ -161,7 +178,7 @@ def measure(device: str, rounds: int) -> Iterator[Result]:
 
 def line(result: Result) -> str:
     cells = ["x".join(map(str, result.size)), result.dtype, result.part, result.launch]
-    numbers = [*result.milliseconds.values(), result.ratio]
+    numbers = [*(result.milliseconds.get(name) for name in (OURS, KERNELS, TORCH, LITERAL)), result.ratio]
     shown = ["-" if number is None else f"{number:.2f}" for number in numbers]
     return "| " + " | ".join([*cells, *shown]) + " |"
 
@@ -181,8 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cuda = options.device == "cuda"
     where = torch.cuda.get_device_name() if cuda else f"CPU, {torch.get_num_threads()} threads"
     print(f"torch {torch.__version__}, {where}; milliseconds\n")
-    print("| " + " | ".join([*HEADINGS, OURS, TORCH, LITERAL, f"{OURS} / {TORCH}"]) + " |")
-    print("|---" * len(HEADINGS) + "|---:" * 4 + "|")
+    print("| " + " | ".join([*HEADINGS, OURS, KERNELS, TORCH, LITERAL, f"{OURS} / {TORCH}"]) + " |")
+    print("|---" * len(HEADINGS) + "|---:" * 5 + "|")
     results = []
     for result in measure(options.device, options.rounds):
         print(line(result), flush=True)
