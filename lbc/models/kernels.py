@@ -1,7 +1,7 @@
 """The recurrent core's steps as Triton kernels: one launch a step, in both directions.
 
 A program owns a block of rows and units: it multiplies their share of the recurrent product and goes on to
-gates, cell and output without leaving the chip.  Products run in the weight's type, everything else in float32.
+gates, cell and output without leaving the chip.  Products run in the type of the weight, all else in float32.
 A reset is a closed forget gate (-inf before the sigmoid) and an output that the next step reads as zero.
 """
 
