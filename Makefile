@@ -4,6 +4,7 @@
 #   make train TASK=catch MINUTES=1
 #   make test                       what CI runs: lint, then the quick tests
 #   make lint
+#   make soak                       two hours: a hundred kills, fifty of workers, and a run of an hour; MINUTES=60
 #   make study STUDY=toy            hours: runs what the study is missing, ends with a figure and a table
 #   make benchmark                  hours: MinAtar, LBC-BM against Stable-Baselines3's PPO
 
@@ -19,7 +20,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help train test lint study benchmark
+.PHONY: help train test lint soak study benchmark
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile
@@ -34,6 +35,14 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+SOAK := $(BIN)/python -m tests.faults.soak
+soak: MINUTES = 60
+soak: $(STAMP)
+	$(SOAK) kills --runtime serial --kills 50
+	$(SOAK) kills --runtime local --kills 50
+	$(SOAK) workers --kills 50
+	$(SOAK) long --minutes $(MINUTES)
 
 study: $(STAMP)
 	$(BIN)/python -m lbc.studies $(STUDY) $(if $(OUT),--out $(OUT)) $(ARGS)

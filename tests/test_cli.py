@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from lbc.cli.train import Train, parse_frames
 from lbc.config import Config
 from lbc.errors import TrainingError, UserError
 from lbc.interfaces import Reporter
+from lbc.reporting import RunDirectory
 
 COMMANDS = {"train": Train, "list": List}
 
@@ -229,3 +231,30 @@ def test_resume_takes_no_other_wish(tmp_path, capsys):
     assert "no preset" in capsys.readouterr().err
     assert main(["train", "--resume", str(tmp_path), "--seed", "3"]) == 2
     assert "no other option" in capsys.readouterr().err
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(tmp_path):
+    command = ["train", "catch", "--frames", "600", "--set", "buffer.batch_size=4", "--out", str(tmp_path)]
+    for again in (command, ["train", "--resume", str(tmp_path)]):
+        killed = subprocess.run([sys.executable, "-c", KILLED.format(command=command)], check=False)
+        assert killed.returncode == -signal.SIGKILL
+        assert (tmp_path / "metrics.jsonl").exists() and not (tmp_path / "summary.json").exists()
+        assert main(again) == 0
+        reports = (tmp_path / "metrics.jsonl").read_text().splitlines()
+        assert json.loads(reports[0])["frames"] < 100 and summary_of(tmp_path)["outcome"] == "finished"
+        shutil.rmtree(tmp_path)
+
+
+KILLED = STOPPED.replace("signal.SIGINT", "signal.SIGKILL")
+
+
+def test_two_processes_do_not_share_a_run(tmp_path, capsys):
+    first = RunDirectory(tmp_path)
+    first.create("")
+    with pytest.raises(UserError, match="another process is at work"):
+        RunDirectory(tmp_path).lock()
+    (tmp_path / "config.toml").write_text("")
+    assert main(["train", "--resume", str(tmp_path)]) == 2
+    assert "another process is at work" in capsys.readouterr().err
+    first.unlock()
+    RunDirectory(tmp_path).lock()

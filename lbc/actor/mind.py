@@ -66,8 +66,6 @@ class Mind:
         self._generator = torch.Generator(device=device).manual_seed(seed)
         frame_dtype = torch.uint8 if spec.frame_dtype is np.uint8 else dtype
         self._stack = torch.zeros(num_envs, *spec.observation_shape, device=device, dtype=frame_dtype)
-        if self._stack.dim() == 4:  # as convolutions want it
-            self._stack = self._stack.contiguous(memory_format=torch.channels_last)
         self._state = torch.stack([net.initial_state(num_envs).to(device) for net in networks])
         self._action = torch.zeros(num_envs, dtype=torch.int64, device=device)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+PATIENCE = 1.0  # seconds for learners, games and the display to end, once it is an order
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = b"\x1b[?25h"
 
 
 class StopRequest:
-    """The first signal is a request, the second an order::
+    """The first signal is a request, the second an order: what does not end within a second is left::
 
     with StopRequest() as stop:
         train(..., should_stop=stop.requested)      # ends at its next step
@@ -20,6 +25,7 @@ class StopRequest:
     def __init__(self) -> None:
         self._received: int | None = None
         self._previous: dict[int, Any] = {}
+        self._last_resort: threading.Timer | None = None
 
     def requested(self) -> bool:
         return self._received is not None
@@ -38,9 +44,22 @@ class StopRequest:
     ) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+        if self._last_resort is not None:
+            self._last_resort.cancel()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         again = self.requested()
         self._received = number
         if again:
+            if self._last_resort is None:
+                self._last_resort = threading.Timer(PATIENCE, _leave, [self.exit_code])
+                self._last_resort.daemon = True
+                self._last_resort.start()
             raise KeyboardInterrupt
+
+
+def _leave(code: int) -> None:
+    """Without a word to anybody: environment processes notice that their pipe has ended."""
+    if sys.stdout.isatty():
+        os.write(sys.stdout.fileno(), _SHOW_CURSOR)
+    os._exit(code)

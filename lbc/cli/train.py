@@ -89,6 +89,11 @@ def _train(config: Config, directory: RunDirectory, name: str, resume: bool) -> 
 
     title = " · ".join(dict.fromkeys([name, config.environment.id, f"seed {config.run.seed}"]))
     text = _FIRST_LINE + to_toml(config)
+    if resume:
+        directory.lock()
+        if not directory.saved():
+            directory.forget()
+            resume = False
     with RunReporter(directory, text, title, resume=resume) as reporter, StopRequest() as stop:
         from lbc.runtime.loop import train  # only now: bad input need not wait for it
 

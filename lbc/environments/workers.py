@@ -339,7 +339,8 @@ def process_context() -> Any:
 
 def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[_Shared]) -> None:
     """A worker's life: builds its copies, then does what it is told until its pipe ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides
+    for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
+        signal.signal(number, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
     with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we
         try:

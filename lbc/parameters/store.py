@@ -31,7 +31,7 @@ from lbc.parameters.snapshot import Json, Tensors
 FORMAT = 1
 SHARD_BYTES = 512_000_000
 LARGEST_MANIFEST = 256_000_000  # bytes; a larger one is no manifest of ours
-_WRITING = ".writing"
+_WRITING, _REPLACED = ".writing", ".replaced"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ def write(root: Path, checkpoint: Checkpoint, keep: int = 3, shard_bytes: int = 
         body = json.dumps(manifest).encode()
         _durable(temporary / "manifest.json", _sealed(body))
         _sync(temporary)
-        shutil.rmtree(final, ignore_errors=True)
+        if final.exists():  # of the same frames; gone for a moment only, not while it is deleted
+            shutil.rmtree(root / _REPLACED, ignore_errors=True)
+            os.replace(final, root / _REPLACED)
         os.replace(temporary, final)
         _sync(root)
     except OSError as error:
@@ -72,7 +74,7 @@ def write(root: Path, checkpoint: Checkpoint, keep: int = 3, shard_bytes: int = 
             f"the checkpoint could not be written to '{root}' ({error.strerror}); "
             "the one before it is still valid."
         ) from error
-    for old in _folders(root)[keep:]:
+    for old in [root / _REPLACED, *_folders(root)[keep:]]:
         shutil.rmtree(old, ignore_errors=True)
     return final
 

@@ -88,6 +88,7 @@ class RunReporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        self._directory.unlock()
 
     def _say(self, lines: list[str]) -> None:
         print("\n".join(lines), file=self._stream, flush=True)

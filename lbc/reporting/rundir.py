@@ -19,6 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    fcntl = None  # type: ignore[assignment]
+
 from lbc.errors import TrainingError, UserError
 from lbc.reporting.plain import plain
 
@@ -34,6 +39,23 @@ class RunDirectory:
         self.picture = path / "learning_curve.png"
         self.tensorboard = path / "tensorboard"
         self.checkpoints = path / "checkpoints"
+        self._lock: int | None = None  # a handle
+
+    def lock(self) -> None:
+        """One process at a time; the system lets go of it when the process ends, however it ends."""
+        if self._lock is None and fcntl is not None:
+            lock = os.open(self.path, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise UserError(f"another process is at work on the run in '{self.path}'.") from None
+            self._lock = lock
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def refuse_other_run(self) -> None:
         """Two runs in one directory would give a mixed curve, so the first one keeps it."""
@@ -41,11 +63,19 @@ class RunDirectory:
             raise UserError(f"'{self.path}' already holds a run; choose another directory with --out.")
 
     def unfinished(self, config_text: str) -> bool:
-        """Whether the very run that is wanted lies here and can go on."""
+        """Whether the very run that is wanted lies here and can go on, if only from its beginning."""
         if not self.config.exists() or self.config.read_bytes() != config_text.encode():
             return False
-        saved = any(path.name.isdigit() for path in self.checkpoints.glob("*/"))
-        return saved and not self._has_ended()
+        return not self._has_ended() and (self.saved() or not self.summary.exists())
+
+    def saved(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        return any(path.name.isdigit() for path in self.checkpoints.glob("*/"))
+
+    def forget(self) -> None:
+        """A run that was killed before its first checkpoint begins again."""
+        for path in (self.metrics, self.config):
+            path.unlink(missing_ok=True)
 
     def _has_ended(self) -> bool:
         try:
@@ -73,6 +103,7 @@ class RunDirectory:
         self.refuse_other_run()
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self.lock()
             self.config.write_text(config_text, encoding="utf-8")
         except OSError as error:
             raise UserError(

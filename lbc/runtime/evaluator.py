@@ -91,7 +91,8 @@ class Evaluator:
 
 def _evaluate(pipe: Connection, config: Config) -> None:
     """The process: waits for a round, plays it, reports it, until its pipe ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent decides
+    for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     with contextlib.suppress(OSError):
         os.nice(19)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,24 @@ from lbc.types import Batch
 PROGRESS_SECONDS = 0.25
 
 
+@contextlib.contextmanager
+def _telling_of_memory() -> Iterator[None]:
+    """NumPy, PyTorch and CUDA say it in three ways; here it is one sentence."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        known = ("allocate memory", "enough memory", "out of memory", "size calculation overflowed")
+        if not isinstance(error, MemoryError) and not any(words in str(error) for words in known):
+            raise
+        what = (str(error).splitlines() or [type(error).__name__])[0]
+        raise TrainingError(
+            f"there is not enough memory ({what}); "
+            "try smaller actor.num_envs, buffer.batch_size, buffer.sequence_length or model sizes. "
+            "A checkpoint that was written is still valid."
+        ) from error
+
+
+@_telling_of_memory()
 def train(
     config: Config,
     reporter: Reporter,
