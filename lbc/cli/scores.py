@@ -73,6 +73,8 @@ class Scores:
             everyone = on_common_games(everyone)
         pair = _pair(self.versus, everyone) if self.figures else None
         summaries = [summarise(column) for column in everyone]
+        if self.figures is not None and pair is not None:
+            _draw(Path(self.figures), summaries, everyone, runs, pair)
         if form == "json":
             found = {"scoring": self._scoring(runs), **document(summaries, everyone)}
             self._write(json.dumps(plain(found), indent=1, allow_nan=False) + "\n")
@@ -89,8 +91,6 @@ class Scores:
                 display(tables, sys.stdout)
             else:
                 self._write(render(tables, form))
-        if self.figures is not None and pair is not None:
-            _draw(Path(self.figures), summaries, everyone, runs, pair)
         return 0
 
     def _form(self) -> str:
