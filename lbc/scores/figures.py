@@ -224,7 +224,7 @@ def _curves_caption(cards: dict[str, list[Run]], names: Sequence[str]) -> str:
     text = f"Mean over {seeds} seed{'s' if counts[-1] > 1 else ''}, running mean of {SMOOTH} reports."
     if counts[-1] > 1:
         kinds = {interval_name(count): None for count in counts if count > 1}
-        text += f" Band: {' or '.join(kinds)}."
+        text += f" Band: {' or '.join(kinds)}. A line ends with its shortest run."
         if len(kinds) > 1:
             text += f" (Up to {FEW} seeds: the former.)"
     return text

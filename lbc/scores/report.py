@@ -105,7 +105,9 @@ def _record_table(summaries: Sequence[Summary]) -> Table:
 
 
 def _cost_table(summaries: Sequence[Summary]) -> Table:
-    notes = ["Game time: days at 60 frames a second. Efficiency: result per frame, scores as fractions."]
+    notes = [
+        "Game days: time to watch the frames at 60 a second. Per frame: scores as fractions, 1 for 100%."
+    ]
     for name, weights in (("Atari-5", ATARI_5), ("Atari-3-Val", ATARI_3_VAL)):
         gone = {s.name: missing(s.column.scores, weights) for s in summaries if not s.column.published}
         if any(gone.values()):
@@ -117,7 +119,7 @@ def _cost_table(summaries: Sequence[Summary]) -> Table:
     return Table(
         "Cost, and the median HNS (%) that a few games predict",
         (
-            *(Heading("agent"), Heading("frames", "s"), Heading("game time", ",.2f")),
+            *(Heading("agent"), Heading("frames", "s"), Heading("game days", ",.2f")),
             *(Heading(f"{name} / frame", ".2E") for name in ("mean HNS", "median HNS", "HWRB")),
             *(Heading("Atari-5", ",.2f"), Heading("Atari-3-Val", ",.2f")),
         ),
