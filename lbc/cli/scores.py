@@ -143,11 +143,21 @@ class Scores:
 
     def _write(self, text: str) -> None:
         if self.out is None:
-            print(text, end="")
+            print(_carried(text, sys.stdout.encoding), end="")
         else:
             path = Path(self.out)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+
+
+def _carried(text: str, encoding: str | None) -> str:
+    """``text`` as a terminal without Unicode can show it."""
+    name = encoding or "ascii"
+    try:
+        text.encode(name)
+    except UnicodeEncodeError:
+        return text.replace("–", "-").encode(name, "replace").decode(name)
+    return text
 
 
 def _one_of(option: str, value: str, choices: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3
 STYLES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)))  # one more each time the palette repeats
 GRID, TEXT, QUIET, BAR = "#e3e6ea", "#333a42", "#6b7480", "#a9b4c0"
 DPI = 130
+_LETTERS, _TITLE_LETTERS, _CAPTION_LETTERS = 12.0, 8.5, 15.5  # that fit into an inch, in three sizes
+_SAMPLE = 8  # letters that a legend's line sample takes
 
 
 def figure(width: float, height: float) -> Any:
@@ -30,18 +33,22 @@ def save(drawn: Any, png: Path) -> None:
 
 
 def title(drawn: Any, text: str) -> None:
-    drawn.suptitle(text, x=0.01, ha="left", color=TEXT, fontsize=12.5, fontweight="bold")
+    drawn.suptitle(
+        _wrapped(drawn, text, _TITLE_LETTERS), x=0.01, ha="left", color=TEXT, fontsize=12.5, fontweight="bold"
+    )
 
 
 def titled_legend(drawn: Any, text: str, handles: Sequence[Any]) -> None:
     """Title and legend one above the other, where a layout engine would lay them over each other."""
+    longest = max(len(handle.get_label()) for handle in handles)
+    across = int(drawn.get_figwidth() * _LETTERS / (longest + _SAMPLE))
     legend = drawn.legend(
         handles=list(handles),
         loc="outside upper left",
-        ncols=min(len(handles), 4),
+        ncols=max(1, min(len(handles), across)),
         frameon=False,
         labelcolor=TEXT,
-        title=text,
+        title=_wrapped(drawn, text, _TITLE_LETTERS),
         title_fontproperties={"size": 12.5, "weight": "bold"},
         alignment="left",
     )
@@ -50,7 +57,11 @@ def titled_legend(drawn: Any, text: str, handles: Sequence[Any]) -> None:
 
 def caption(drawn: Any, text: str) -> None:
     """What the marks mean: a figure without it cannot be read."""
-    drawn.supxlabel(text, x=0.01, ha="left", color=QUIET, fontsize=8.5)
+    drawn.supxlabel(_wrapped(drawn, text, _CAPTION_LETTERS), x=0.01, ha="left", color=QUIET, fontsize=8.5)
+
+
+def _wrapped(drawn: Any, text: str, letters: float) -> str:
+    return textwrap.fill(text, max(20, int(drawn.get_figwidth() * letters)))
 
 
 def tidy(axes: Any, grid: str = "both") -> None:

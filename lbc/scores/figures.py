@@ -149,7 +149,8 @@ def versus(first: Column, second: Column, png: Path) -> None:
     tidy(axes)
     ahead = sum(two[game] > one[game] for game in shared)
     behind = sum(two[game] < one[game] for game in shared)
-    heading = f"{second.name} ahead in {ahead} of {len(shared)} games, {first.name} in {behind}"
+    plural = "" if len(shared) == 1 else "s"
+    heading = f"{second.name} ahead in {ahead} of {len(shared)} game{plural}, {first.name} in {behind}"
     titled_legend(drawn, heading, axes.get_legend_handles_labels()[0])
     below = any(value < LOWEST for found in (one, two) for game, value in found.items() if game in shared)
     note = f" Scores below {LOWEST:g}% are drawn there." if below else ""
@@ -167,7 +168,7 @@ def learning_curves(runs: Sequence[Run], png: Path) -> None:
     names = [game for game in games() if any(run.game.name == game for run in runs)]
     across = min(len(names), 4 if len(names) <= 12 else 6)
     down = -(-len(names) // across)
-    drawn = figure(max(6.4, 3.1 * across), 1.3 + 2.35 * down)
+    drawn = figure(max(6.4, 3.1 * across), 1.3 + 0.15 * len(cards) + 2.35 * down)
     all_axes = list(drawn.subplots(down, across, squeeze=False).flat)
     for axes, name in zip(all_axes, names, strict=False):
         for index, members in enumerate(cards.values()):

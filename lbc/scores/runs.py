@@ -86,7 +86,7 @@ def read_run(path: Path, metric: str = "score_mean") -> Run:
         game,
         _value(config, "run", "seed", int, directory),
         _card(config),
-        _label(path.resolve()),
+        _printable(_label(path.resolve())),
         _value(config, "run", "score_window", int, directory),
         _curve(directory, metric),
     )
@@ -189,6 +189,11 @@ def _card(config: Mapping[str, Any]) -> str:
         if isinstance(table, dict)
     }
     return json.dumps(kept, sort_keys=True, default=str)
+
+
+def _printable(name: str) -> str:
+    """A name comes from a disk; what would move a cursor or cannot be encoded becomes a question mark."""
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _label(path: Path) -> str:

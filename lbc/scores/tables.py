@@ -21,14 +21,7 @@ _LATEX = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\^{}",
-}
-_MATHS = {
-    "×": r"$\times$",
-    "−": "$-$",
-    "≥": r"$\geq$",
-    "·": r"$\cdot$",
-    "→": r"$\to$",
-    "Σ": r"$\Sigma$",
+    **{c: f"${c}$" for c in "<>|"},  # otherwise other characters in LaTeX's oldest encoding
     "–": "--",
 }
 
@@ -135,7 +128,8 @@ def _markdown(table: Table) -> str:
 
 def _latex(table: Table) -> str:
     def line(cells: Iterator[str]) -> str:
-        return " & ".join(_escaped(cell) for cell in cells) + r" \\"
+        text = " & ".join(_escaped(cell) for cell in cells) + r" \\"
+        return "{}" + text if text.startswith("[") else text  # or it would belong to the line break above
 
     notes = [_escaped(note) + r" \\" for note in table.notes]
     return "\n".join(
@@ -183,4 +177,4 @@ def _noted(table: Table) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(c, _MATHS.get(c, c)) for c in text)
+    return "".join(_LATEX.get(c, c) for c in text)

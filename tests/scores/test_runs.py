@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,13 @@ def test_a_label_in_words(tmp_path: Path) -> None:
     run = write_run(tmp_path / "lbc-bm" / "seed1", [1.0])
     (run.parent / "label.txt").write_text("LBC-BM, full size\n")
     assert read_runs([run])[0].label == "LBC-BM, full size"
+
+
+@pytest.mark.parametrize("name", ["red \x1b[31m", "two\nlines", os.fsdecode(b"latin \xe9")])
+def test_names_that_a_terminal_would_obey_are_made_harmless(tmp_path: Path, name: str) -> None:
+    (run,) = read_runs([write_run(tmp_path / name, [1.0])])
+    assert "?" in run.label and run.label.isprintable()
+    run.label.encode("utf-8")
 
 
 def test_a_folder_of_runs_is_taken_apart_and_nothing_counts_twice(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ import csv
 import importlib.util
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,13 @@ def test_the_tables_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "10,077.52 [" in out and "1,665.60 [" in out and "IQM" in out
     assert "One game, Jamesbond, supplies 3,994 of LBC's mean of 10,078." in out
     assert "game by game" not in out and "Errata" not in out
+
+
+def test_a_terminal_without_unicode_gets_the_tables_all_the_same() -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "lbc", "scores"]
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"10,077.52 [" in done.stdout and done.stderr == b""
 
 
 def test_errata_and_games_are_added(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,10 +46,15 @@ def test_markdown() -> None:
 def test_latex_escapes_what_latex_would_obey() -> None:
     text = render([TABLE], "latex")
     assert r"\caption{Scores \& more}" in text
-    assert r"a|b\_c & 12,345.68 & 10.0 [9.0, 11.2] \\" in text
-    assert r"5\% of" in text
+    assert r"a$|$b\_c & 12,345.68 & 10.0 [9.0, 11.2] \\" in text
+    assert r"5\% of a $<$ b" in text
     assert r"\begin{tabular}{lrr}" in text
     assert text.count(r"\begin{") == text.count(r"\end{") == 2
+
+
+def test_latex_takes_no_first_cell_for_an_option_of_the_line_before() -> None:
+    table = Table("t", (Heading("agent"),), (("[mine]",),))
+    assert "{}[mine] \\\\" in render([table], "latex")
 
 
 def test_csv_keeps_every_digit_and_splits_intervals() -> None:
