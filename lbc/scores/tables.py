@@ -9,7 +9,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from lbc.scores.aggregate import Estimate
 
@@ -81,18 +81,33 @@ def display(tables: Sequence[Table], stream: TextIO) -> None:
     from rich.table import Table as RichTable
 
     console = Console(file=stream, highlight=False)
+    narrow = console.width
     for table in tables:
+        least = _least_widths(table)
+        console.width = max(narrow, sum(least) + 3 * len(least) + 1)  # rather long lines than digits cut off
         drawn = RichTable(
             title=escape(table.title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
         )
-        for heading in table.headings:
-            drawn.add_column(escape(heading.name), justify="right" if heading.numeric else "left")
+        for heading, width in zip(table.headings, least, strict=True):
+            side: Literal["left", "right"] = "right" if heading.numeric else "left"
+            drawn.add_column(escape(heading.name), justify=side, min_width=width)
         for row in table.texts():
             drawn.add_row(*map(escape, row))
-        console.print(drawn)
+        console.print(drawn, crop=False)
+        console.width = narrow
         for note in table.notes:
             console.print(escape(note), style="dim")
         console.print()
+
+
+def _least_widths(table: Table) -> list[int]:
+    """Of columns whose cells may break at spaces only; the first one, names, not at all."""
+    columns = list(zip([heading.name for heading in table.headings], *table.texts(), strict=True))
+    names = max(len(cell) for cell in columns[0])
+    return [
+        names,
+        *(max(len(word) for cell in cells for word in cell.split() or [""]) for cells in columns[1:]),
+    ]
 
 
 def _text(table: Table) -> str:

@@ -5,8 +5,9 @@ import io
 
 import pytest
 
+from lbc.scores import published_columns, summarise
 from lbc.scores.aggregate import Estimate
-from lbc.scores.report import frames_shown
+from lbc.scores.report import aggregate_tables, errata_tables, frames_shown
 from lbc.scores.tables import Heading, Table, display, render, shown
 
 TABLE = Table(
@@ -73,6 +74,18 @@ def test_rich_shows_the_same_cells() -> None:
     said = stream.getvalue()
     assert all(cell in said for row in TABLE.texts() for cell in row)
     assert "[9.0, 11.2]" in said  # brackets are no markup
+
+
+def test_a_narrow_terminal_cuts_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", "80")
+    tables = [*aggregate_tables([summarise(column) for column in published_columns()]), *errata_tables()]
+    stream = io.StringIO()
+    display(tables, stream)
+    said = stream.getvalue()
+    words = {word for table in tables for row in table.texts() for cell in row for word in cell.split()}
+    assert not [word for word in words if word not in said]
+    assert "…" not in said
 
 
 def test_a_row_that_does_not_fit_is_a_mistake() -> None:
