@@ -70,11 +70,3 @@ def tidy(axes: Any, grid: str = "both") -> None:
     axes.tick_params(colors=TEXT, length=0)
     for side in ("top", "right", "left", "bottom"):
         axes.spines[side].set_visible(False)
-
-
-def short(value: float) -> str:
-    """``2.5M`` for 2,500,000."""
-    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:g}"

@@ -26,7 +26,6 @@ from lbc.scores.drawing import (
     caption,
     figure,
     save,
-    short,
     tidy,
     title,
     titled_legend,
@@ -34,6 +33,7 @@ from lbc.scores.drawing import (
 from lbc.scores.reference import Game, games
 from lbc.scores.runs import Run, by_card
 from lbc.scores.summary import MEASURES, Column, Summary, records
+from lbc.scores.tables import short
 
 SMOOTH = 5  # reports in the running mean of a learning curve, as in the paper
 LOWEST = 1.0  # percent: where a log scale of HNS begins

@@ -9,7 +9,7 @@ from lbc.scores.errata import errata, mean_with_elsewhere, reference_errata
 from lbc.scores.estimate import ATARI_3_VAL, ATARI_5, missing
 from lbc.scores.reference import games
 from lbc.scores.summary import MEASURES, Column, Summary
-from lbc.scores.tables import Cell, Heading, Table
+from lbc.scores.tables import Cell, Heading, Table, short
 
 _MEASURES = {
     "score": "Raw scores",
@@ -29,14 +29,6 @@ _QUANTITIES = {
 }
 
 
-def frames_shown(frames: float) -> str:
-    """``20B``, ``1.5M``."""
-    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
-        if frames >= size:
-            return f"{frames / size:.3g}{unit}"
-    return f"{frames:g}"
-
-
 def aggregate_tables(summaries: Sequence[Summary]) -> list[Table]:
     """HNS with intervals, records, and cost."""
     return [_hns_table(summaries), _record_table(summaries), _cost_table(summaries)]
@@ -52,7 +44,7 @@ def _hns_table(summaries: Sequence[Summary]) -> Table:
         ),
         tuple(
             (
-                *(s.name, frames_shown(s.column.frames), len(s.column.scores), _seeds(s.column)),
+                *(s.name, short(s.column.frames), len(s.column.scores), _seeds(s.column)),
                 *(s.hns.mean, s.hns.median, s.hns.iqm),
             )
             for s in summaries
@@ -125,7 +117,7 @@ def _cost_table(summaries: Sequence[Summary]) -> Table:
         ),
         tuple(
             (
-                *(s.name, frames_shown(s.column.frames), s.days),
+                *(s.name, short(s.column.frames), s.days),
                 *(s.efficiency[name] for name in ("hns/mean", "hns/median", "hwrb")),
                 *(s.atari_5, s.atari_3_val),
             )

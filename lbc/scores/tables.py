@@ -64,6 +64,14 @@ def shown(cell: Cell, form: str = "") -> str:
     return format(cell, form) if form and not isinstance(cell, str) else str(cell)
 
 
+def short(value: float) -> str:
+    """``2.5M`` for 2,500,000."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:g}"
+
+
 def render(tables: Sequence[Table], form: str) -> str:
     """``form`` is text, markdown, csv or latex; CSV takes one table, other forms any number."""
     if form == "csv":

@@ -8,7 +8,6 @@ import pytest
 
 from lbc.scores import Column, published_columns, read_runs, summarise
 from lbc.scores import figures as drawn
-from lbc.scores.drawing import short
 from tests.scores.fake_runs import write_run
 
 COLUMNS = {column.name: column for column in published_columns()}
@@ -91,7 +90,3 @@ def test_files_are_pictures(tmp_path: Path) -> None:
     png = tmp_path / "new" / "versus.png"
     drawn.versus(COLUMNS["MEME"], COLUMNS["LBC"], png)
     assert png.read_bytes().startswith(b"\x89PNG")
-
-
-def test_short_numbers() -> None:
-    assert [short(value) for value in (5, 2500, 2.5e6, 1e11)] == ["5", "2.5K", "2.5M", "100B"]

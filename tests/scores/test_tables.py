@@ -7,8 +7,8 @@ import pytest
 
 from lbc.scores import published_columns, summarise
 from lbc.scores.aggregate import Estimate
-from lbc.scores.report import aggregate_tables, errata_tables, frames_shown
-from lbc.scores.tables import Heading, Table, display, render, shown
+from lbc.scores.report import aggregate_tables, errata_tables
+from lbc.scores.tables import Heading, Table, display, render, short, shown
 
 TABLE = Table(
     "Scores & more",
@@ -97,7 +97,7 @@ def test_a_row_that_does_not_fit_is_a_mistake() -> None:
     ("frames", "text"), [(400_000, "400K"), (1e9, "1B"), (29_627_096, "29.6M"), (1e11, "100B"), (12, "12")]
 )
 def test_frames_in_short(frames: float, text: str) -> None:
-    assert frames_shown(frames) == text
+    assert short(frames) == text
 
 
 def test_a_cell() -> None:
