@@ -37,7 +37,7 @@ class Eval:
 
         agent = load_agent(self.directory, self.device)
         scores = evaluate(agent, self.episodes, self.seed)
-        found = {way: _facts(x) for way, x in scores.items()}
+        found = {way: _facts(x) | _beside_humans(agent.spec.id, x) for way, x in scores.items()}
         if self.json:
             head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
             head |= {"favourite_psi": agent.favourite.tolist()}
@@ -45,9 +45,10 @@ class Eval:
             print(json.dumps(head | {"ways": ways}, indent=1))
             return 0
         print(f"{agent.spec.id}, {self.episodes} episodes in each way, {agent.frames:,} frames of training")
-        print(f"{'way':<14}{'mean':>12}{'error':>10}{'median':>12}{'lowest':>12}{'best':>12}")
+        columns = [column for column in _COLUMNS if column in found["favourite"]]
+        print(f"{'way':<14}" + "".join(f"{_COLUMNS[column]:>12}" for column in columns))
         for way, facts in found.items():
-            print(f"{way:<14}" + "".join(_cell(facts[key], width) for key, width in _COLUMNS))
+            print(f"{way:<14}" + "".join(_cell(facts[column], 12) for column in columns))
         return 0
 
 
@@ -96,7 +97,15 @@ class Play:
         return 0
 
 
-_COLUMNS = (("mean", 12), ("standard_error", 10), ("median", 12), ("lowest", 12), ("best", 12))
+_COLUMNS = {
+    "mean": "mean",
+    "standard_error": "error",
+    "median": "median",
+    "lowest": "lowest",
+    "best": "best",
+    "human_normalised": "HNS %",
+    "record_normalised": "HWRNS %",
+}
 
 
 def _facts(scores: Scores) -> dict[str, Any]:
@@ -108,6 +117,19 @@ def _facts(scores: Scores) -> dict[str, Any]:
         "best": scores.best,
     }
     return {name: value if value == value else None for name, value in facts.items()}
+
+
+def _beside_humans(game_id: str, scores: Scores) -> dict[str, float]:
+    """The mean in percent of an average human and of the world record, where the game has references."""
+    from lbc.scores import find_game, hns, hwrns
+
+    game = find_game(game_id)
+    if game is None:
+        return {}
+    return {
+        "human_normalised": hns(scores.mean, game.random, game.human),
+        "record_normalised": hwrns(scores.mean, game.random, game.record),
+    }
 
 
 def _cell(value: float | None, width: int) -> str:

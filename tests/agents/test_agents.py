@@ -11,6 +11,7 @@ import pytest
 from lbc.agents import Scores, evaluate, load_agent
 from lbc.agents.film import Sheet, play
 from lbc.cli import main
+from lbc.cli.evaluating import _beside_humans
 from lbc.environments import make
 from lbc.errors import UserError
 from lbc.parameters import load_weights
@@ -113,6 +114,14 @@ def test_wrong_frames_and_counts_are_refused(run):
         agent.act(np.zeros((2, 2), np.float32))
     with pytest.raises(UserError, match="episodes"):
         evaluate(agent, episodes=0)
+
+
+def test_scores_stand_beside_humans_where_there_are_references():
+    scores = Scores(np.array([19.2]))
+    found = _beside_humans("ALE/Pong-v5", scores)
+    assert found["human_normalised"] == pytest.approx(113.03, abs=0.01)
+    assert found["record_normalised"] == pytest.approx(100.0 * (19.2 + 20.7) / 41.7)
+    assert _beside_humans("catch", scores) == {}
 
 
 def test_a_film_shows_one_episode_and_who_steers(run):
