@@ -54,12 +54,14 @@ class SequenceBuffer:
         # A generation is the E sequences that end together.  `kept` of them may have uses left; from
         # `mature` generations of age on a sequence goes first, so that none falls out of the ring unused.
         slack = math.ceil(config.batch_size / (num_envs * config.replay)) + 1
-        self._mature = math.ceil(config.reserve / num_envs) + slack
+        # Few end at a time when staggered.  So uses are held back: `replay` batches' worth of sequences, on
+        # average half used up, and a batch is mostly unlike the one before it.
+        stages = config.replay * (config.replay + 1) // 2
+        mixing = config.batch_size * (stages - 1) if staggered else 0
+        self._held = config.reserve * config.replay + mixing
+        self._mature = math.ceil(config.reserve / num_envs) + math.ceil(mixing / num_envs) + slack
         # a batch holds a sequence once, so its last uses take up to `replay` batches
-        self._waiting = (
-            math.ceil(config.batch_size * (config.replay + 1) / 2) if staggered else config.batch_size
-        )
-        kept = self._mature + math.ceil(self._waiting / num_envs) + groups
+        kept = self._mature + math.ceil(config.batch_size / num_envs) + groups
         before = math.ceil((config.burn_in + spec.frame_stack) / length)  # rows behind the oldest sequence
         self._kept = kept
         self._generations = kept + before + 1
@@ -87,7 +89,6 @@ class SequenceBuffer:
         self._size = num_envs // groups
         self._time = np.zeros(groups, dtype=np.int64)  # rows of each group appended so far
         self._group = np.repeat(np.arange(groups), self._size)  # [E] of each environment
-        self._staggered = staggered
         within = (
             np.arange(self._size) * length // self._size * staggered
         )  # rising, so that equals are a slice
@@ -141,12 +142,7 @@ class SequenceBuffer:
         return (generation - 1 - self._kept) % self._generations
 
     def ready(self) -> bool:
-        config, uses = self._config, int(self._uses.sum())
-        if not self._staggered:
-            return uses - config.reserve * config.replay >= config.batch_size
-        # Few are new at a time: wait until a batch can hold different ones, at all stages of their use.
-        different = int(np.count_nonzero(self._uses)) - config.reserve
-        return different >= config.batch_size and uses - config.reserve * config.replay >= self._waiting
+        return int(self._uses.sum()) - self._held >= self._config.batch_size
 
     def sample(self) -> Batch:
         """The next batch: first what would expire, then uniformly among all that has uses left."""

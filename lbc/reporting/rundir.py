@@ -133,13 +133,11 @@ def _telling_of_the_disk(path: Path) -> Iterator[None]:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The reports in a metrics.jsonl; a last line cut short by a crash is left out."""
+    """The reports in a metrics.jsonl; what is no report, such as a line cut short by a crash, is left out."""
     if not path.exists():
         return []
-    reports = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            reports.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return reports
+    found = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            found.append(json.loads(line))
+    return [report for report in found if isinstance(report, dict)]

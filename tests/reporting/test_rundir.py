@@ -67,3 +67,10 @@ def test_a_path_that_cannot_be_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot hold a run"):
         RunDirectory(tmp_path / "file" / "run").create("")
+
+
+def test_what_is_no_report_is_left_out(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines = [b'{"frames": 1}', b"\xff\xfe{", b"[" * 100_000, b"7", b"9" * 5000, b'{"frames": 2}', b'{"fra']
+    path.write_bytes(b"\n".join(lines))
+    assert read_metrics(path) == [{"frames": 1}, {"frames": 2}]
