@@ -74,6 +74,9 @@ def train(
             if tracker.seconds >= agenda.checkpoint_at:
                 agenda.checkpoint_at = tracker.seconds + config.run.checkpoint_seconds
                 keeper.save(run, agenda, reporter.mark())
+                agenda.checkpoint_at = (
+                    tracker.seconds + config.run.checkpoint_seconds
+                )  # a slow disk took part
         run.settle()
         keeper.save(run, agenda, reporter.mark())
         keeper.wait()
