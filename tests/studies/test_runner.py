@@ -77,7 +77,7 @@ def test_a_finished_run_of_another_budget_is_neither_mixed_in_nor_lost(tmp_path:
 def test_an_interrupt_ends_all_children(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib, signal; from lbc.studies import *\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # it may be ignored here
         f"command = (sys.executable, '-c', {WAITS!r}, '', '', '{{out}}')\n"
         "variants = tuple(Variant(label, command=command) for label in '12')\n"
         "execute(plan(Study('s', '?', variants), [1], pathlib.Path(sys.argv[1]), 9), jobs=2)\n"
