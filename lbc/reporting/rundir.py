@@ -104,7 +104,9 @@ class RunDirectory:
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.lock()
-            self.config.write_text(config_text, encoding="utf-8")
+            whole = self.config.with_suffix(".tmp")  # half a configuration would be another run's
+            whole.write_text(config_text, encoding="utf-8")
+            os.replace(whole, self.config)
         except OSError as error:
             raise UserError(
                 f"'{self.path}' cannot hold a run ({error.strerror}); choose another directory with --out."

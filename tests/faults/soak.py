@@ -81,7 +81,9 @@ class Journey:
 
     def kill_once(self) -> bool:
         """At a moment of its start (one time in five), or up to two seconds after its first checkpoint;
-        False if it was over before."""
+        False if it was over before, or only just."""
+        if self._finished():
+            return False
         process = start(self.words)
         before = self._newest_frames()
         if self.rng.random() < 0.8:
@@ -97,9 +99,15 @@ class Journey:
         return True
 
     def finish(self) -> None:
-        if not (self.out / "summary.json").exists():
+        if not self._finished():
             checked(start(self.words), (0,))
-        assert json.loads((self.out / "summary.json").read_text())["outcome"] == "finished"
+        assert self._finished()
+
+    def _finished(self) -> bool:
+        try:
+            return bool(json.loads((self.out / "summary.json").read_text())["outcome"] == "finished")
+        except (OSError, ValueError):
+            return False
 
     def _newest_frames(self) -> int:
         names = [path.name for path in (self.out / "checkpoints").glob("*/") if path.name.isdigit()]
