@@ -3,7 +3,7 @@
     python benchmarks/lstm.py [--device cpu|cuda] [--threads N] [--rounds N] [--json FILE]
 
 ours      `lbc.models.core.RecurrentCore`, with resets inside the sequences
-kernels   `lbc.models.kernels`, the same in Triton; not used by the core yet ("-" without a GPU or Triton)
+kernels   `benchmarks/lstm_kernels.py`, the same in Triton, a candidate ("-" without a GPU or Triton)
 nn.LSTM   torch's own, without resets: it has none (oneDNN on a CPU, cuDNN on a GPU)
 literal   the same LSTM with resets as a plain loop under autograd
 
@@ -76,7 +76,7 @@ def triton_here(device: str) -> bool:
 
 
 def in_triton(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
-    from lbc.models import kernels
+    from benchmarks import lstm_kernels as kernels
 
     gates = core.input(x)
     weight = core.hidden.weight.to(gates.dtype)

@@ -16,27 +16,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ppo_settings import ATARI, NUM_ENVS
 from stable_baselines3 import PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_atari_env
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnv, VecFrameStack
 
-NUM_ENVS = 8
 FRAME_SKIP = 4
-SETTINGS: dict[str, Any] = {
-    "n_steps": 128,
-    "n_epochs": 4,
-    "batch_size": 256,
-    "learning_rate": 2.5e-4,
-    "clip_range": 0.1,
-    "ent_coef": 0.01,
-    "vf_coef": 0.5,
-    "max_grad_norm": 0.5,
-    "gamma": 0.99,
-    "gae_lambda": 0.95,
-    "device": "cpu",
-}
+SETTINGS: dict[str, Any] = {**ATARI, "device": "cpu"}
 ONE_LSTM = {"lstm_hidden_size": 256, "shared_lstm": True, "enable_critic_lstm": False}
 
 

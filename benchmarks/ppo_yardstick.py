@@ -56,6 +56,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from ppo_settings import ATARI, NUM_ENVS
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
@@ -105,19 +106,8 @@ TASKS: dict[str, dict[str, Any]] = {
             "max_noops": 30,
         },
         "score_window": 100,
-        "num_envs": 8,
-        "ppo": {
-            "n_steps": 128,
-            "n_epochs": 4,
-            "batch_size": 256,
-            "learning_rate": 2.5e-4,
-            "clip_range": 0.1,
-            "ent_coef": 0.01,
-            "vf_coef": 0.5,
-            "max_grad_norm": 0.5,
-            "gamma": 0.99,
-            "gae_lambda": 0.95,
-        },
+        "num_envs": NUM_ENVS,
+        "ppo": ATARI,
     },
 }
 

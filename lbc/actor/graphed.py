@@ -71,18 +71,16 @@ class GraphedMind(Mind):
         torch.cuda.synchronize()
         self._graph = graph
 
-    def _opinion(self, i: int, first: Tensor, reward: Tensor) -> Outputs:
-        """On a branch: the policies' small kernels overlap."""
-        branch = self._branches[i]
-        branch.wait_stream(self._stream)
-        with torch.cuda.stream(branch):
-            return super()._opinion(i, first, reward)
-
-    def _infer(self, first: Tensor, reward: Tensor) -> tuple[Tensor, Tensor]:
-        out = [self._opinion(i, first, reward) for i in range(len(self.networks))]
+    def _opinions(self, first: Tensor, reward: Tensor) -> list[Outputs]:
+        """Each on a branch: the policies' small kernels overlap."""
+        out = []
+        for i, branch in enumerate(self._branches):
+            branch.wait_stream(self._stream)
+            with torch.cuda.stream(branch):
+                out.append(self._opinion(i, first, reward))
         for branch in self._branches:
             self._stream.wait_stream(branch)
-        return self._gathered(out)
+        return out
 
     _row: Row
     _before: Tensor

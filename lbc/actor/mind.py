@@ -120,11 +120,12 @@ class Mind:
 
     def _infer(self, first: Tensor, reward: Tensor) -> tuple[Tensor, Tensor]:
         """All policies on the newest observations: Phi [N, E, A], V [N, E]; moves the states on."""
-        return self._gathered([self._opinion(i, first, reward) for i in range(len(self.networks))])
-
-    def _gathered(self, out: list[Outputs]) -> tuple[Tensor, Tensor]:
+        out = self._opinions(first, reward)
         self._state.copy_(torch.stack([x.state for x in out]))
         return torch.stack([x.phi[0] for x in out]), torch.stack([x.value[0] for x in out])
+
+    def _opinions(self, first: Tensor, reward: Tensor) -> list[Outputs]:
+        return [self._opinion(i, first, reward) for i in range(len(self.networks))]
 
     def _opinion(self, i: int, first: Tensor, reward: Tensor) -> Outputs:
         """Policy i on the newest observations, as a sequence of one step."""

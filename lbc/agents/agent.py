@@ -1,16 +1,21 @@
 """A trained agent: what a run directory holds of it, and how it acts, anywhere.
 
-agent = load_agent("runs/asterix")
-action, episode = agent.act(frame)                          # a new episode
-action, episode = agent.act(frame, episode, reward=1.0)     # and on
+::
+
+    agent = load_agent("runs/asterix")
+    action, episode = agent.act(frame)                          # a new episode
+    action, episode = agent.act(frame, episode, reward=1.0)     # and on
+
+Nothing of the training is needed, and nothing that is read is executed.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -36,8 +41,10 @@ from lbc.models import PolicyNetwork
 from lbc.parameters import Checkpoint, give, load_weights, newest
 from lbc.parameters.compact import unpack
 from lbc.reporting import RunDirectory
-from lbc.runtime.experiment import build_controller_of, precision, select_device
+from lbc.runtime.experiment import meta_controller, precision, select_device
 from lbc.types import EnvironmentSpec
+
+M = TypeVar("M", bound=Mind)
 
 
 @dataclass
@@ -86,10 +93,10 @@ class Agent:
         thought = episode.mind.think(np.asarray(frame)[None], numbers[None])
         return int(thought.actions[0]), episode
 
-    def mind(self, num_envs: int, seed: int) -> Mind:
+    def mind(self, num_envs: int, seed: int, kind: type[M] = Mind) -> M:  # type: ignore[assignment]
         """What acts for `num_envs` environments at once."""
         parts = (self.networks, self.population, self.mapping, self.target)
-        return Mind(self.spec, num_envs, *parts, seed, self.device, self.dtype)
+        return kind(self.spec, num_envs, *parts, seed, self.device, self.dtype)
 
 
 def load_agent(directory: str | Path, device: str = "auto") -> Agent:
@@ -98,7 +105,9 @@ def load_agent(directory: str | Path, device: str = "auto") -> Agent:
     if not run.config.exists():
         raise UserError(f"'{directory}' holds no run.")
     config = from_toml(text_of(run.config))
-    checkpoint = newest(run.checkpoints)[0] if run.checkpoints.exists() else None
+    checkpoint, complaints = newest(run.checkpoints)
+    for complaint in complaints:
+        warnings.warn(complaint, stacklevel=2)
     weights, frames = _weights(run, checkpoint)
     environment = make(config.environment, 1)
     spec = environment.spec
@@ -113,7 +122,7 @@ def load_agent(directory: str | Path, device: str = "auto") -> Agent:
             network.load_state_dict(found)
     except (RuntimeError, ValueError):
         raise UserError(f"the weights in '{run.checkpoints}' do not fit '{run.config}'.") from None
-    controller = None if checkpoint is None else _controller(config, spec, checkpoint)
+    controller = None if checkpoint is None else _controller(config, spec, checkpoint, run)
     favourite = _favourite(run) if controller is None else controller.favourite()
     target = build_target(config.target, mapping, len(population))
     return Agent(
@@ -138,13 +147,15 @@ def _weights(run: RunDirectory, checkpoint: Checkpoint | None) -> tuple[list[dic
         raise UserError(f"'{run.path}' has no weights that can be read yet.") from None
 
 
-def _controller(config: Config, spec: EnvironmentSpec, checkpoint: Checkpoint) -> MetaController | None:
-    controller = build_controller_of(config, spec, np.random.default_rng(config.run.seed))
+def _controller(
+    config: Config, spec: EnvironmentSpec, checkpoint: Checkpoint, run: RunDirectory
+) -> MetaController:
+    controller = meta_controller(config, spec, np.random.default_rng(config.run.seed))
     try:
         saved = dict(checkpoint.state["run"]["custom"]["dict"])["controller"]
         give(controller, saved, checkpoint.tensors, "run.controller")
     except (KeyError, TypeError, ValueError, UserError):
-        return None
+        raise UserError(f"the checkpoint in '{run.checkpoints}' does not fit '{run.config}'.") from None
     return controller
 
 

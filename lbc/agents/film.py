@@ -1,7 +1,11 @@
 """Who is steering?  An episode as pictures: the game, and beside it every policy's opinion.
 
-scenes = play(agent, seed=1)                # one by one, as the episode goes
-save(map(Sheet(agent).draw, scenes), Path("pong.gif"))
+::
+
+    scenes = play(agent, seed=1)                # one by one, as the episode goes
+    save(map(Sheet(agent).draw, scenes), Path("pong.gif"))
+
+It needs Pillow.
 """
 
 from __future__ import annotations
@@ -56,8 +60,7 @@ def play(agent: Agent, psi: np.ndarray | None = None, seed: int = 0, steps: int 
     """One episode, at most `steps` long, with `psi` or else the favourite."""
     psi = agent.favourite if psi is None else psi
     environment = make(agent.config.environment, 1)
-    parts = (agent.networks, agent.population, agent.mapping, agent.target)
-    mind = _Telling(agent.spec, 1, *parts, seed, agent.device, agent.dtype)
+    mind = agent.mind(1, seed, _Telling)
     try:
         seen, score = environment.reset(seed), 0.0
         for step in range(steps):

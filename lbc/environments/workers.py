@@ -27,6 +27,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
+from mmap import PAGESIZE as PAGE
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -42,7 +43,6 @@ from lbc.types import EnvironmentSpec, EnvironmentStep
 REPLY_SECONDS = 30.0  # a worker that says nothing for so long hangs
 FAILURES = 3  # of one worker in a row are mended, each without so many steps before it:
 HEALTHY_STEPS = 20
-PAGE = 4096  # bytes
 MANY_CORES = 8
 START_SECONDS = 600.0  # building hundreds of emulators takes time
 _RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"

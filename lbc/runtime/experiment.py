@@ -31,7 +31,6 @@ from lbc.runtime.allocator import keep_freed_memory
 from lbc.types import EnvironmentSpec
 
 STEPS_PER_EPISODE = 1000  # a guess, only for scope 'auto' before the first episode has ended
-DTYPES = {"float64": torch.float64}  # of weights and losses, float32 unless stated
 
 
 @dataclass
@@ -77,7 +76,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     mapping = build_mapping(config.behavior, len(population))
     target = build_target(config.target, mapping, len(population))
     space = build_space(config.behavior, len(population))
-    controller = build_controller_of(config, spec, controller_rng)
+    controller = meta_controller(config, spec, controller_rng)
 
     def network() -> PolicyNetwork:
         return PolicyNetwork(spec, config.model, config.target, mixed).to(device, dtype)
@@ -117,7 +116,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     )
 
 
-def build_controller_of(config: Config, spec: EnvironmentSpec, rng: np.random.Generator) -> MetaController:
+def meta_controller(config: Config, spec: EnvironmentSpec, rng: np.random.Generator) -> MetaController:
     """The meta-controller for all environments of a run."""
     num_envs, steps = config.actor.num_envs, config.run.frames / spec.frames_per_step
     return MetaController(
@@ -145,13 +144,16 @@ def select_device(name: str) -> torch.device:
 
 
 def precision(config: Config, device: torch.device) -> tuple[torch.dtype, bool]:
-    """The type of weights and losses, and whether matrix products and convolutions run in bfloat16."""
+    """The type of weights and losses, and whether matrix products and convolutions run in bfloat16.
+
+    Where they do on CUDA, the process may from then on use TF32 for what stays in float32.
+    """
     wanted = config.run.precision
     able = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     mixed = wanted == "bfloat16" or (wanted == "auto" and able)
     if mixed and device.type == "cuda":
-        torch.set_float32_matmul_precision("high")  # what is left in float32 may use TF32
-    return DTYPES.get(wanted, torch.float32), mixed
+        torch.set_float32_matmul_precision("high")
+    return torch.float64 if wanted == "float64" else torch.float32, mixed
 
 
 def category(config: Config, space: BehaviorSpace) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lbc.studies.curves import FINAL_SHARE, Curve, band, interval, interval_name, load_all
+from lbc.reporting.curves import FINAL_SHARE, Curve, band, interval, interval_name, load_all
 
 Runs = Mapping[str, Sequence[Path]]  # label -> run directories, one per seed
 

@@ -17,6 +17,7 @@ from lbc.config import BufferConfig
 from lbc.types import Batch, EnvironmentSpec, Row
 
 ACTIONS, PSI, POLICIES, UNITS = 3, 4, 2, 5
+AT_ONCE = {"sequence_length": 1, "burn_in": 0, "groups": 1, "seed": 0, "staggered": False}
 
 
 @dataclass
@@ -153,39 +154,9 @@ def config(**options) -> BufferConfig:
     seed=st.integers(0, 100),
     staggered=st.booleans(),
 )
-@example(
-    num_envs=1,
-    batch_size=8,
-    replay=4,
-    reserve=10,
-    sequence_length=1,
-    burn_in=0,
-    groups=1,
-    seed=0,
-    staggered=False,
-)
-@example(
-    num_envs=4,
-    batch_size=16,
-    replay=4,
-    reserve=40,
-    sequence_length=1,
-    burn_in=0,
-    groups=1,
-    seed=0,
-    staggered=False,
-)
-@example(
-    num_envs=2,
-    batch_size=8,
-    replay=2,
-    reserve=4,
-    sequence_length=1,
-    burn_in=0,
-    groups=1,
-    seed=0,
-    staggered=False,
-)
+@example(num_envs=1, batch_size=8, replay=4, reserve=10, **AT_ONCE)
+@example(num_envs=4, batch_size=16, replay=4, reserve=40, **AT_ONCE)
+@example(num_envs=2, batch_size=8, replay=2, reserve=4, **AT_ONCE)
 def test_every_sequence_is_used_exactly_replay_times(
     num_envs, batch_size, replay, reserve, sequence_length, burn_in, groups, seed, staggered
 ):

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lbc.reporting.curves import Curve, band, interval, smoothed
 from lbc.studies import compare, compare_panels, table
-from lbc.studies.curves import Curve, band, interval, smoothed
 from lbc.studies.figures import spread
 
 

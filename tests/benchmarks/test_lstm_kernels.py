@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @pytest.mark.parametrize("dtype, close", [(torch.float32, 5e-3), (torch.bfloat16, 5e-2)])
 def test_output_state_and_gradients(batch, dtype, close):
     """float32 products run in TF32, hence the tolerance."""
-    from lbc.models import kernels
+    from benchmarks import lstm_kernels as kernels
 
     torch.manual_seed(0)
     steps, units = 7, 128

@@ -1,4 +1,4 @@
-"""The recurrent core's steps as Triton kernels: one launch a step, in both directions.
+"""A candidate for the recurrent core on a GPU: its steps as Triton kernels, one launch each way.
 
 A program owns a block of rows and units: it multiplies their share of the recurrent product and goes on to
 gates, cell and output without leaving the chip.  Products run in the type of the weight, all else in float32.
