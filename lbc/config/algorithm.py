@@ -197,7 +197,7 @@ class LearnerConfig:
     adam_beta2: float = 0.98
     adam_epsilon: float = 1e-6
     clip_norm: float = 50.0
-    chunk: int = 0  # sequences differentiated at once; 0: on CUDA all, else eight of Atari or more of less
+    chunk: int = 0  # sequences differentiated at once; 0: on CUDA all, else five of Atari or more of less
     push_interval: int = 25  # d_push: learner steps between two pushes to the parameter server
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -32,8 +33,8 @@ from lbc.targets import (
 )
 from lbc.types import Batch
 
-# Of observations, on a CPU: eight sequences of Atari.  Fewer are slower, more only fill memory.
-NUMBERS_AT_ONCE = 20_000_000
+# Of observations, on a CPU: five sequences of Atari.  Fewer are slower, more only fill memory.
+NUMBERS_AT_ONCE = 11_500_000
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class Learner:
         self._decay = torch.ones_like(next(network.parameters()).detach().flatten()[0])
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
+        self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is in the network
 
     def update(self, batch: Batch, progress: float) -> Losses:
         self.schedule(progress)
@@ -173,9 +175,10 @@ class Learner:
         self._optimizer.zero_grad(set_to_none=True)
         seen, losses = [], []
         for piece in pieces:
-            e = self.estimate(piece, moments)
-            losses.append(self.losses(e, piece).times(_transitions(piece) / transitions))
-            losses[-1].total().backward()
+            with self.turn:
+                e = self.estimate(piece, moments)
+                losses.append(self.losses(e, piece).times(_transitions(piece) / transitions))
+                losses[-1].total().backward()
             seen.append(Seen(e.outputs.advantage.detach(), e.v_target, e.real))
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
         return Seen(*(torch.cat(x, 1) for x in zip(*seen, strict=True))), Losses.added(losses), norm

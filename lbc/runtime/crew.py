@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from lbc.environments.cores import usable_cores
 from lbc.errors import TrainingError
 from lbc.learner import Learner
 from lbc.learner.graphed import GraphedUpdate, fill, standing
@@ -35,6 +36,10 @@ class Crew:
         self._server = server
         self._push_interval = push_interval
         self._pool = ThreadPoolExecutor(len(learners), "learner") if threads else None
+        if threads:  # as many pieces of batches at once as there are cores: more would only hold more memory
+            turn = threading.Semaphore(usable_cores())
+            for learner in learners:
+                learner.turn = turn
         self._in_flight: list[Future[None]] = []
         self._lock = threading.Lock()
         self.busy = 0.0  # seconds that learners have worked, all together
