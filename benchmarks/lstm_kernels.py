@@ -22,7 +22,7 @@ ROWS, UNITS, INNER = 32, 16, 64  # of a program, and of a piece of its products
 
 
 @triton.jit
-def _tanh(x: Any) -> Any:
+def _tanh(x):
     return 2.0 * tl.sigmoid(2.0 * x) - 1.0
 
 

@@ -22,6 +22,7 @@ class GraphedMind(Mind):
     """
 
     _graph: torch.cuda.CUDAGraph | None = None
+    _pinned: int | None = None  # address of the frames, if they are page-locked
 
     @torch.inference_mode()
     def think(self, frame: np.ndarray, numbers: np.ndarray) -> Thought:
@@ -45,7 +46,7 @@ class GraphedMind(Mind):
 
     def _prepare(self, frame: np.ndarray, numbers: np.ndarray) -> None:
         """Captures one thought; memory and generator are left as they were."""
-        pin(frame)
+        self._pinned = pin(frame)
         self._stream = torch.cuda.Stream(priority=-1)
         self._branches = [torch.cuda.Stream(priority=-1) for _ in self.networks]
         self._done = torch.cuda.Event(blocking=True)  # waits without a busy core: games need it
@@ -71,6 +72,12 @@ class GraphedMind(Mind):
         torch.cuda.synchronize()
         self._graph = graph
 
+    def close(self) -> None:
+        if self._pinned is not None:
+            torch.cuda.synchronize()
+            torch.cuda.cudart().cudaHostUnregister(self._pinned)
+            self._pinned = None
+
     def _opinions(self, first: Tensor, reward: Tensor) -> list[Outputs]:
         """Each on a branch: the policies' small kernels overlap."""
         out = []
@@ -88,13 +95,18 @@ class GraphedMind(Mind):
     _heard: Tensor
 
 
-def pin(array: np.ndarray) -> None:
+def pin(array: np.ndarray) -> int | None:
     """Page-locks memory that begins a page, as environment processes share it: the device reads it by itself.
 
-    Where the driver refuses, transfers go through its own buffer and are only slower.
+    Its address, for whoever unlocks it, which must happen before the memory is given back: later memory
+    at the same place would be taken for locked.  Where the driver refuses, transfers go through its own
+    buffer and are only slower.
     """
-    if array.ctypes.data % PAGE == 0:
-        size = -(-array.nbytes // PAGE) * PAGE
-        if int(torch.cuda.cudart().cudaHostRegister(array.ctypes.data, size, 0)) != 0:
-            with contextlib.suppress(RuntimeError):  # the refusal would be raised by whatever is called next
-                torch.zeros(1, device="cuda").item()
+    address = array.ctypes.data
+    if address % PAGE:
+        return None
+    if int(torch.cuda.cudart().cudaHostRegister(address, -(-array.nbytes // PAGE) * PAGE, 0)) == 0:
+        return address
+    with contextlib.suppress(RuntimeError):  # the refusal would be raised by whatever is called next
+        torch.zeros(1, device="cuda").item()
+    return None

@@ -78,6 +78,9 @@ class Mind:
         )
         return self._told(row, state, said.cpu().numpy())  # the step's only wait for the device
 
+    def close(self) -> None:
+        """Lets go of the environments' memory; called before they close."""
+
     def _told(self, row: Row, state: Tensor, said: np.ndarray) -> Thought:
         count, m, n = len(row.action), len(self._mapping.components), len(self.networks)
         return Thought(

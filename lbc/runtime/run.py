@@ -160,6 +160,8 @@ class Run:
         if self.evaluator is not None:
             self.evaluator.close()
             self.evaluator = None
+        for actor in self.actors:
+            actor.mind.close()
         for environment in self.experiment.environments:
             environment.close()
 

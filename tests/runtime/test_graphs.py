@@ -104,3 +104,19 @@ def test_stored_behavior_is_the_recomputed_one_and_every_row_arrives():
         assert checked > 10 and e.learners[0].updates > 10
     finally:
         run.close()
+
+
+@pytest.mark.parametrize("envs", [64, 32, 96, 128])
+def test_one_run_after_the_other_in_one_process(envs):
+    """Memory of the run before may be handed out again: it must not count as page-locked any more."""
+    run = {"device": "cuda", "runtime": "local", "evaluation_episodes": 0}
+    for groups in (2, 4, 1):
+        config = catch_config(run=run, actor={"num_envs": envs, "workers": 2, "groups": groups})
+        local = LocalRun(config)
+        try:
+            for _ in range(30):
+                local.step()
+            local.settle()
+            assert all(actor.mind._pinned for actor in local.actors)
+        finally:
+            local.close()
