@@ -11,11 +11,12 @@ from pathlib import Path
 
 from lbc.cli.train import parse_frames
 from lbc.errors import UserError
-from lbc.studies import ladder, minatar, readings, runtimes, toy
+from lbc.studies import ablation, ladder, minatar, readings, runtimes, toy
 from lbc.studies.figures import compare_panels, table
 from lbc.studies.runner import Run, Study, execute, missing, plan
 
 STUDIES: dict[str, Callable[[], Study]] = {
+    "ablation": ablation.study,
     "ladder": ladder.study,
     "minatar": minatar.study,
     "readings": readings.study,
