@@ -12,7 +12,7 @@ def study() -> Study:
         "ablation",
         "What does each part of LBC-BM contribute?",
         tuple(
-            Variant(label, "+".join(("minatar", *overlays)), ("run.frames=200000", *sets), "MinAtar Breakout")
+            Variant(label, "+".join(("minatar", *overlays)), sets, "MinAtar Breakout")
             for label, overlays, sets in (
                 ("main", (), ()),
                 ("reduced H", ("reduced-h",), FIRST_ALONE),
@@ -22,4 +22,5 @@ def study() -> Study:
                 ("rule-based F", ("rule-based",), ()),
             )
         ),
+        frames=200_000,
     )

@@ -63,6 +63,7 @@ class Study:
     question: str
     variants: tuple[Variant, ...]
     seeds: int = 3
+    frames: int | None = None  # budget of every run; None: its card's
     references: tuple[tuple[str, float], ...] = ()  # lines in the figure: (text, score)
 
     def __post_init__(self) -> None:
@@ -137,6 +138,7 @@ def plan(study: Study, seeds: Iterable[int], out: Path, frames: int | None = Non
     Raises a ``UserError`` for a variant that cannot be run, before anything has been started.
     """
     runs = []
+    frames = study.frames if frames is None else frames
     for seed in seeds:
         for variant in study.variants:
             budget = frames
