@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "lbc"
 ORDER = (
     "errors", "types", "interfaces", "config", "environments", "targets", "models", "behavior", "controller",
-    "buffer", "parameters", "actor", "learner", "runtime", "cards", "reporting", "scores", "agents", "cli",
-    "studies",
+    "buffer", "parameters", "actor", "learner", "runtime", "cards", "reporting", "scores", "agents", "pages",
+    "cli", "studies",
 )  # fmt: skip
 
 
