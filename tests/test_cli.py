@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from lbc import __version__
 from lbc.cli import main
 from lbc.cli.listing import List
 from lbc.cli.parsing import _by_argparse, _by_tyro, _repeated_set
+from lbc.cli.stopping import ECHO
 from lbc.cli.train import Train, parse_frames
 from lbc.config import Config
 from lbc.errors import TrainingError, UserError
@@ -113,6 +115,7 @@ def test_the_first_signal_asks_training_to_end(
 def test_the_second_signal_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def twice() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(ECHO + 0.1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     fake_training(monkeypatch, twice)

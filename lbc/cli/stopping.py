@@ -6,9 +6,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+ECHO = 0.4  # seconds: `timeout` and service managers send one wish twice, to the process and to its group
 PATIENCE = 1.0  # seconds for learners, games and the display to end, once it is an order
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -24,6 +26,7 @@ class StopRequest:
 
     def __init__(self) -> None:
         self._received: int | None = None
+        self._received_at = 0.0
         self._previous: dict[int, Any] = {}
         self._last_resort: threading.Timer | None = None
 
@@ -48,9 +51,11 @@ class StopRequest:
             self._last_resort.cancel()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        again = self.requested()
-        self._received = number
-        if again:
+        now = time.monotonic()
+        if not self.requested():
+            self._received, self._received_at = number, now
+        elif now - self._received_at > ECHO:
+            self._received = number
             if self._last_resort is None:
                 self._last_resort = threading.Timer(PATIENCE, _leave, [self.exit_code])
                 self._last_resort.daemon = True

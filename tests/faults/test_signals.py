@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from lbc.cli.stopping import ECHO
 from lbc.parameters import newest
 from tests.environments.test_workers import alive
 from tests.runtime.test_processes import descendants, wait_until
@@ -44,7 +45,7 @@ def options(out, runtime: str) -> list[str]:
 @pytest.mark.parametrize("runtime", ["serial", "local"])
 @pytest.mark.parametrize(("word", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_first_signal_leaves_a_checkpoint_of_the_last_step(tmp_path, runtime, word, code):
-    """To the whole group of processes, as a terminal and a service manager send it."""
+    """To the process and at once to its whole group, as `timeout` and service managers do."""
     run = subprocess.Popen(
         [sys.executable, "-m", "lbc", *options(tmp_path, runtime)],
         stdout=subprocess.DEVNULL,
@@ -55,6 +56,8 @@ def test_the_first_signal_leaves_a_checkpoint_of_the_last_step(tmp_path, runtime
     try:
         assert wait_until((tmp_path / "metrics.jsonl").exists), "it trains"
         below = descendants(run.pid)
+        run.send_signal(word)
+        time.sleep(0.05)
         os.killpg(run.pid, word)
         said = run.communicate(timeout=60)[1]
     finally:
@@ -80,7 +83,7 @@ def test_the_second_signal_ends_a_run_that_hangs(tmp_path, runtime):
         assert any("learning" in line for line in run.stdout), "it learns"
         below = descendants(run.pid)
         run.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
+        time.sleep(ECHO + 0.2)
         assert run.poll() is None, "the first one is a request"
         run.send_signal(signal.SIGTERM)
         ordered = time.monotonic()
