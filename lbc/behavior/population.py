@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lbc.config import PopulationConfig
+from lbc.config.own_parts import imported, is_own
 from lbc.errors import UserError, nearest
 
 
@@ -56,16 +58,45 @@ class PolicyHyperParameters:
     shaping: str
 
     def shape(self, reward: Tensor) -> Tensor:
-        return SHAPINGS[self.shaping](reward)
+        return shaping_of(self.shaping)(reward)
+
+
+@functools.cache
+def shaping_of(name: str) -> Callable[[Tensor], Tensor]:
+    """One of ours, or a user's own function by ``module:function``."""
+    if is_own(name):
+        return _own_shaping(name)
+    if name not in SHAPINGS:
+        known = ", ".join(SHAPINGS)
+        raise UserError(
+            f"population.shapings names '{name}', but must be one of {known}.{nearest(name, SHAPINGS)}"
+        )
+    return SHAPINGS[name]
+
+
+def _own_shaping(name: str) -> Callable[[Tensor], Tensor]:
+    """It takes rewards of any shape at once, and shapes each by itself."""
+    what = f"shaping {name}"
+    shape = imported(name, what)
+    rewards = torch.tensor([[-1000.0, -1.0, -0.01], [0.0, 1.0, 1000.0]], dtype=torch.float64)
+    try:
+        shaped = shape(rewards.clone())
+        alone = torch.stack([shape(x.clone()) for x in rewards.flatten()]).view_as(rewards)
+        fits = bool(torch.isfinite(shaped).all()) and torch.allclose(shaped, alone)
+        fits = fits and shape(rewards.float()).dtype == torch.float32
+    except Exception as error:
+        told = (str(error).splitlines() or [""])[0]
+        raise UserError(f"{what} failed ({type(error).__name__}: {told}); it takes a tensor.") from error
+    if not fits:
+        raise UserError(
+            f"{what} must return a finite tensor of the rewards' shape and type, each entry from its own."
+        )
+    return shape
 
 
 def build_population(config: PopulationConfig) -> tuple[PolicyHyperParameters, ...]:
     for name in config.shapings:
-        if name not in SHAPINGS:
-            known = ", ".join(SHAPINGS)
-            raise UserError(
-                f"population.shapings names '{name}', but must be one of {known}.{nearest(name, SHAPINGS)}"
-            )
+        shaping_of(name)
     return tuple(
         PolicyHyperParameters(index, discount, shaping)
         for index, (discount, shaping) in enumerate(zip(config.discounts, config.shapings, strict=True))

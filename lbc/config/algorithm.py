@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from lbc.config.checks import at_least, one_of, positive, require, within
+from lbc.config.own_parts import is_own
 
 MOST_REGIONS = 10_000  # of one dimension of psi
 
@@ -19,7 +20,7 @@ class PopulationConfig:
     """H: one policy per entry; h_i = (discount, reward shaping)."""
 
     discounts: tuple[float, ...] = (0.997, 0.999, 0.99)
-    shapings: tuple[str, ...] = ("sqrt", "log", "tanh")
+    shapings: tuple[str, ...] = ("sqrt", "log", "tanh")  # or clip, identity, "module:function"
 
     @property
     def size(self) -> int:
@@ -38,7 +39,7 @@ class PopulationConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    torso: str = "nature"  # nature | impala | conv | minatar | mlp
+    torso: str = "nature"  # nature | impala | conv | minatar | mlp | "module:factory"
     torso_units: int = 512  # fully connected layer at the end of the torso
     lstm_units: int = 256  # 0: no recurrent core
     head_units: int = 512  # hidden layer of each head; 0: linear heads
@@ -49,7 +50,8 @@ class ModelConfig:
     centre_observations: bool = False  # subtract each pixel's mean and divide by the common spread
 
     def __post_init__(self) -> None:
-        one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
+        if not is_own(self.torso):
+            one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
         one_of("model", "value_head", self.value_head, ("tied", "own"))
         one_of("model", "initialisation", self.initialisation, ("orthogonal", "torch"))
         at_least("model", "torso_units", self.torso_units, 1)
@@ -245,6 +247,7 @@ class RunConfig:
     frames: int = 1_000_000_000
     minutes: float = 0.0  # a time budget instead of frames; 0: none
     seed: int = 1
+    init: str = ""  # directory of a run whose weights this one begins with; empty: with its own
     score_window: int = 32  # training episodes behind score_mean
     reports: int = 100  # lines in metrics.jsonl over the whole run, at least
     report_seconds: float = 10.0  # and at least one this often
@@ -255,6 +258,7 @@ class RunConfig:
     evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
     cuda_graphs: bool = True  # runtime 'local' on CUDA: thoughts and updates as captured graphs
     threads: int = 0  # torch threads; 0: the usable cores ('local': shared among the learners)
+    sinks: tuple[str, ...] = ("tensorboard",)  # also "wandb:project" and "mlflow:experiment"
 
     def __post_init__(self) -> None:
         one_of("run", "runtime", self.runtime, ("serial", "local"))
@@ -269,3 +273,5 @@ class RunConfig:
         one_of("run", "precision", self.precision, ("auto", "float32", "float64", "bfloat16"))
         at_least("run", "threads", self.threads, 0)
         at_least("run", "evaluation_episodes", self.evaluation_episodes, 0)
+        for sink in self.sinks:
+            one_of("run", "sinks", sink.partition(":")[0], ("tensorboard", "wandb", "mlflow"))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import os
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from lbc.config import EnvironmentConfig
+from lbc.config.own_parts import imported, is_own
 from lbc.environments.episodes import InTwoHalves, checked_actions, opening_step
 from lbc.errors import TrainingError, UserError
 from lbc.types import EnvironmentSpec, EnvironmentStep
@@ -54,7 +52,7 @@ class GymnasiumVector(InTwoHalves):
     """
 
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
-        build = _factory(config) if ":" in config.id else _registered(config)
+        build = _factory(config) if is_own(config.id) else _registered(config)
         with _blaming(config.id, "its factory", UserError):
             probe = build()
             action_space, observation_space = probe.action_space, probe.observation_space
@@ -180,20 +178,7 @@ def _registered(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
 
 
 def _factory(config: EnvironmentConfig) -> Callable[[], gymnasium.Env]:
-    module_name, _, factory_name = config.id.partition(":")
-    if not all(part.isidentifier() for part in [*module_name.split("."), factory_name]):
-        raise UserError(f"environment {config.id} must be written module:factory, as in my_games:make_maze")
-    if "" not in sys.path and os.getcwd() not in sys.path:  # a console script does not look there by itself
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a module does when it is imported
-        raise UserError(f"module of environment {config.id} cannot be imported: {error}") from error
-    factory = getattr(module, factory_name, None)
-    if factory is None:
-        raise UserError(f"module {module_name} has no '{factory_name}' (environment {config.id})")
-    if not callable(factory):
-        raise UserError(f"environment {config.id} must name a function or class, not {factory!r}")
+    factory = imported(config.id, f"environment {config.id}")
 
     def build() -> gymnasium.Env:
         environment = factory()

@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from lbc.config import ModelConfig, TargetConfig
+from lbc.config.own_parts import is_own
 from lbc.models.auxiliary import ForwardDynamics, InverseDynamics
 from lbc.models.core import NoCore, RecurrentCore, State
 from lbc.models.heads import head
 from lbc.models.initialisation import INITIALISATIONS, POLICY_GAIN, VALUE_GAIN
+from lbc.models.own_torso import own_body
 from lbc.models.popart import ValueScale
 from lbc.models.torso import Torso
 from lbc.types import EnvironmentSpec
@@ -51,7 +53,8 @@ class PolicyNetwork(nn.Module):
         self.num_actions = spec.num_actions
         self.target = target
         shape, centring = spec.observation_shape, model.centre_observations
-        self.torso = Torso(model.torso, shape, model.torso_units, init, centring)
+        own = own_body(model, shape) if is_own(model.torso) else None
+        self.torso = Torso(model.torso, shape, model.torso_units, init, centring, own)
         inputs = model.torso_units + spec.num_actions + 1
         self.core = RecurrentCore(inputs, model.lstm_units) if model.lstm_units else NoCore(inputs)
         features = model.lstm_units or inputs

@@ -64,7 +64,15 @@ def _convolutions(kind: str, shape: Shape, init: Initialise) -> list[nn.Module]:
 class Torso(nn.Module):
     """[..., *observation_shape] -> z: [..., units].  uint8 images become 0..1."""
 
-    def __init__(self, kind: str, shape: Shape, units: int, init: Initialise, centring: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        shape: Shape,
+        units: int,
+        init: Initialise,
+        centring: bool = False,
+        own: nn.Module | None = None,  # instead of one of ours
+    ) -> None:
         super().__init__()
         self.shape = shape
         self.units = units
@@ -75,8 +83,10 @@ class Torso(nn.Module):
         self.mean: Tensor
         self.variance: Tensor
         self.updates: Tensor
-        if kind == "mlp":
-            body: list[nn.Module] = [nn.Flatten()]
+        if own is not None:
+            body: list[nn.Module] = [own]
+        elif kind == "mlp":
+            body = [nn.Flatten()]
             body += [init(nn.Linear(math.prod(shape), units), HIDDEN_GAIN), nn.ReLU()]
         else:
             if len(shape) != 3:
