@@ -22,9 +22,8 @@ from lbc.actor import Mind
 from lbc.agents.agent import Agent
 from lbc.environments import make
 from lbc.errors import UserError
+from lbc.reporting.colours import FILLS
 
-# Okabe and Ito's colours, which colour-blind people tell apart
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 INK, FAINT, PAPER, MU = "#222222", "#8a8a8a", "#ffffff", "#444444"
 GAME, MARGIN, PANEL, HEIGHT = 336, 20, 380, 376  # pixels
 
@@ -117,8 +116,8 @@ class Sheet:
             tau, omega = scene.psi[i], scene.psi[m + i]
             title = f"{self._names[i]}; tau {tau:.1f}, omega {omega:.2f}"
             top = y + 66 + i * height
-            self._opinion(pen, top, height, opinion, scene.action, title, COLOURS[i % len(COLOURS)])
-            self._share(pen, top, scene.steering[i], COLOURS[i % len(COLOURS)])
+            self._opinion(pen, top, height, opinion, scene.action, title, FILLS[i % len(FILLS)])
+            self._share(pen, top, scene.steering[i], FILLS[i % len(FILLS)])
         top = y + 66 + m * height
         self._opinion(pen, top, height, scene.mu, scene.action, "behavior: all together", MU)
         return sheet
@@ -158,7 +157,7 @@ def _coloured(frame: np.ndarray) -> np.ndarray:
     """A channel per kind of thing, a colour per channel; the last one on top."""
     picture = np.full((*frame.shape[1:], 3), 245, np.uint8)
     for channel, there in enumerate(frame > 0):
-        colour = COLOURS[channel % len(COLOURS)].lstrip("#")
+        colour = FILLS[channel % len(FILLS)].lstrip("#")
         picture[there] = [int(colour[k : k + 2], 16) for k in (0, 2, 4)]
     return picture
 

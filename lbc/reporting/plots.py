@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from lbc.reporting.colours import GRID, PALETTE, TEXT
 from lbc.reporting.rundir import read_metrics
 
-_SCORE, _ENTROPY, _GRID, _TEXT = "#1f5fa8", "#b3541e", "#e3e6ea", "#333a42"
+_SCORE, _ENTROPY = PALETTE[:2]
 
 
 def learning_curve(metrics_paths: Path | Sequence[Path], png_path: Path, title: str) -> bool:
@@ -31,14 +32,14 @@ def learning_curve(metrics_paths: Path | Sequence[Path], png_path: Path, title: 
         upper.plot(*_column(runs[0], "score_max"), color=_SCORE, alpha=0.3, linewidth=1, label="best episode")
     _draw(upper, runs, "score_mean", _SCORE, "mean score")
     _draw(lower, runs, "behavior_entropy", _ENTROPY, "behavior entropy")
-    upper.set_title(title, loc="left", color=_TEXT, fontsize=12, fontweight="bold")
-    upper.set_ylabel("score per episode", color=_TEXT)
-    upper.legend(frameon=False, loc="best", labelcolor=_TEXT)
-    lower.set_ylabel("behavior entropy\n(nats)", color=_TEXT)
+    upper.set_title(title, loc="left", color=TEXT, fontsize=12, fontweight="bold")
+    upper.set_ylabel("score per episode", color=TEXT)
+    upper.legend(frameon=False, loc="best", labelcolor=TEXT)
+    lower.set_ylabel("behavior entropy\n(nats)", color=TEXT)
     highest = max([0.1, *(value for reports in runs for value in _column(reports, "behavior_entropy")[1])])
     lower.set_ylim(0, 1.1 * highest)
     lower.locator_params(axis="y", nbins=4)
-    lower.set_xlabel("frames", color=_TEXT)
+    lower.set_xlabel("frames", color=TEXT)
     lower.xaxis.set_major_formatter(lambda value, _: _short(value))
     for axes in (upper, lower):
         _tidy(axes)
@@ -72,10 +73,10 @@ def _column(reports: Sequence[dict[str, Any]], key: str) -> tuple[np.ndarray, np
 
 
 def _tidy(axes: Any) -> None:
-    axes.grid(True, color=_GRID, linewidth=0.8)
+    axes.grid(True, color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.margins(x=0.01)
-    axes.tick_params(colors=_TEXT, length=0)
+    axes.tick_params(colors=TEXT, length=0)
     for side in ("top", "right", "left", "bottom"):
         axes.spines[side].set_visible(False)
 

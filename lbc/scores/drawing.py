@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from lbc.errors import UserError
+from lbc.reporting.colours import GRID, QUIET, TEXT
 
-# Okabe and Ito's palette, told apart by colour-blind readers; its yellow is too pale for a line.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
 STYLES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)))  # one more each time the palette repeats
-GRID, TEXT, QUIET, BAR = "#e3e6ea", "#333a42", "#6b7480", "#a9b4c0"
 DPI = 130
 _LETTERS, _TITLE_LETTERS, _CAPTION_LETTERS = 12.0, 8.5, 15.5  # that fit into an inch, in three sizes
 _SAMPLE = 8  # letters that a legend's line sample takes

@@ -15,14 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lbc.reporting.colours import BAR, PALETTE, QUIET, TEXT
 from lbc.reporting.curves import FEW, band, interval_name
 from lbc.scores.aggregate import Estimate
 from lbc.scores.drawing import (
-    BAR,
-    PALETTE,
-    QUIET,
     STYLES,
-    TEXT,
     caption,
     figure,
     save,
