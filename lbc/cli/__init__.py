@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from lbc import __version__
 from lbc.cli.bench import Bench
+from lbc.cli.dashboard import Dashboard
 from lbc.cli.doctor import Doctor
 from lbc.cli.evaluating import Eval, Play
 from lbc.cli.listing import List
@@ -30,6 +31,7 @@ _COMMANDS = {
     "list": List,
     "bench": Bench,
     "doctor": Doctor,
+    "dashboard": Dashboard,
 }
 
 
