@@ -137,6 +137,7 @@ class TargetConfig:
     """Which policy pi_i a learner learns, and how far its traces reach."""
 
     policy: str = "scale_free"  # printed | entropy_controlled | scale_free | decoupled
+    shared: bool = False  # one target for all learners: the behavior itself, as in GDI-H3; kappa is unused
     kappa: float = 1.0  # inverse temperature of the target policy: pi = softmax(kappa Phi)
     scale_free_gain: float = 5.0  # reading 'scale_free': Phi = gain A / (running std of A over actions)
     scale_free_floor: float = 0.2  # of that std, in units of PopArt's sigma: noise must not be magnified
