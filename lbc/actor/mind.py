@@ -149,7 +149,8 @@ class Mind:
 
     def _log_pi(self, phi: Tensor, psi: Tensor, action: Tensor) -> Tensor:
         """What every target policy thinks of the action now, for the learner's trust region: [E, N]."""
-        each = [self._target.log_pi(i, x, psi) for i, x in enumerate(phi)]
+        everyone = dict(enumerate(phi))
+        each = [self._target.log_pi(i, x, psi, everyone) for i, x in everyone.items()]
         return torch.stack([taken(x, action) for x in each], dim=-1)
 
     def _summarise(

@@ -34,6 +34,11 @@ def shape_log(x: Tensor) -> Tensor:
     return torch.log(x.abs() + 1.0) * torch.where(x >= 0, 2.0, -1.0)
 
 
+def shape_fourth_root(x: Tensor) -> Tensor:
+    """GDI-H3's second: RS(x) = sign(x) ((|x| + 1)^(1/4) - 1) + 0.001 x.  Its first is RS_2."""
+    return x.sign() * ((x.abs() + 1.0) ** 0.25 - 1.0) + 0.001 * x
+
+
 def shape_tanh(x: Tensor) -> Tensor:
     """RS_3(x) = 0.3 min(tanh x, 0) + 5 max(tanh x, 0): losses hardly count."""
     squashed = torch.tanh(x)
@@ -44,6 +49,7 @@ SHAPINGS: dict[str, Callable[[Tensor], Tensor]] = {
     "sqrt": shape_sqrt,
     "log": shape_log,
     "tanh": shape_tanh,
+    "fourth_root": shape_fourth_root,
     "clip": shape_clip,
     "identity": shape_identity,
 }

@@ -62,3 +62,7 @@ class Config:
             self.behavior.entropy_control == "boltzmann" or self.behavior.on_policy_share == 0.0,
             "behavior.on_policy_share needs entropy_control 'boltzmann': epsilon-greedy is never on-policy.",
         )
+        require(
+            self.behavior.entropy_control == "boltzmann" or not self.target.shared,
+            "target.shared needs behavior.entropy_control 'boltzmann': epsilon-greedy has no gradient.",
+        )

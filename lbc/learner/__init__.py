@@ -1,6 +1,6 @@
 """Learners: each updates one policy from everybody's data."""
 
-from lbc.learner.diagnostics import diagnose, kl_between
+from lbc.learner.diagnostics import diagnose, kl_between, kl_of_preferences
 from lbc.learner.learner import Estimates, Learner, Losses, divergence
 from lbc.learner.schedule import linear_with_warmup, warmup_then_constant
 
@@ -11,6 +11,7 @@ __all__ = [
     "diagnose",
     "divergence",
     "kl_between",
+    "kl_of_preferences",
     "linear_with_warmup",
     "warmup_then_constant",
 ]

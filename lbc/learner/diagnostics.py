@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from lbc.behavior.mapping import BehaviorMapping
 from lbc.learner.learner import Estimates, Learner, divergence
 from lbc.targets import entropy_bonus, masked_mean
 from lbc.types import Batch
@@ -51,6 +53,22 @@ def kl_between(estimates: list[Tensor]) -> float:
         divergence(p, q).mean() for i, p in enumerate(estimates) for j, q in enumerate(estimates) if i != j
     ]
     return float(torch.stack(pairs).mean()) if pairs else 0.0
+
+
+def kl_of_preferences(
+    estimates: Sequence[Estimates], mapping: BehaviorMapping, psi: Tensor
+) -> dict[str, float]:
+    """How unlike the policies are before they are mixed: softmax(tau A) with the taus that played, and plain
+    softmax(A).  psi: [T + 1, B, 2M].
+
+    A shared target makes every log_pi the same; these two are what the paper draws for it.
+    """
+    phi = torch.stack([e.outputs.phi.detach() for e in estimates])
+    plain = [torch.log_softmax(e.outputs.advantage.detach(), -1) for e in estimates]
+    return {
+        "kl_between_components": kl_between(list(mapping.log_components(phi, psi))),
+        "kl_between_softmax": kl_between(plain),
+    }
 
 
 def _gradient_shares(learner: Learner, losses: dict[str, Tensor]) -> dict[str, float]:

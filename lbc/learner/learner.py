@@ -16,6 +16,7 @@ from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.config import LearnerConfig, TargetConfig
 from lbc.errors import TrainingError
+from lbc.learner.peers import Peers, unroll
 from lbc.learner.schedule import SCHEDULES
 from lbc.models.heads import dueling_q, taken
 from lbc.models.network import Outputs, PolicyNetwork
@@ -130,6 +131,7 @@ class Learner:
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
         self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is in the network
+        self.peers: Peers | None = None  # whom a shared target also consists of
 
     def update(self, batch: Batch, progress: float) -> Losses:
         self.schedule(progress)
@@ -250,7 +252,10 @@ class Learner:
         self.setbacks = state.get("setbacks", 0)
 
     def schedule(self, progress: float) -> None:
-        """Learning rate and weight decay for the next update, `progress` of the run's budget spent."""
+        """Learning rate and weight decay for the next update, `progress` of the run's budget spent; the peers
+        as they are now."""
+        if self.peers is not None:
+            self.peers.pull()
         config, warmup = self._config, self._config.warmup_fraction
         rate = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
         decay = config.weight_decay * SCHEDULES[config.weight_decay_schedule](progress, warmup)
@@ -262,22 +267,15 @@ class Learner:
                 group["lr"] = rate
 
     def unroll(self, batch: Batch) -> Outputs:
-        """Burn-in without gradient from the stored state, then the T + 1 rows with gradient."""
-        state = batch.state[self.policy.index]
-        reward = self.policy.shape(batch.reward)
-        rows = (batch.first, batch.previous_action, reward)
-        cut = batch.burn_in
-        if cut and state.shape[-1]:
-            with torch.no_grad():
-                state = self.network(batch.stacked(0, cut), *(x[:cut] for x in rows), state).state
-        return self.network(batch.stacked(cut, len(batch.first)), *(x[cut:] for x in rows), state)
+        return unroll(self.policy, self.network, batch)
 
     def estimate(self, batch: Batch, moments: Moments | None = None) -> Estimates:
         """`moments`: of the advantages that `batch` is a piece of; by default it is all there is."""
         cut, target = batch.burn_in, self._target
         out = self.unroll(batch)
         action = batch.action[cut:-1]
-        log_pi = self._policy_of.log_pi(self.policy.index, out.phi, batch.psi[cut:])
+        others = None if self.peers is None else self.peers.phi(batch)
+        log_pi = self._policy_of.log_pi(self.policy.index, out.phi, batch.psi[cut:], others)
         log_mu = batch.log_mu[cut:-1]
         log_pi_t, log_mu_t = taken(log_pi[:-1], action), taken(log_mu, action)
         real = ~batch.first[cut + 1 :]

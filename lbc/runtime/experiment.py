@@ -25,6 +25,7 @@ from lbc.environments import make
 from lbc.errors import UserError
 from lbc.interfaces import VectorEnvironment
 from lbc.learner import Learner
+from lbc.learner.peers import Peers
 from lbc.models import PolicyNetwork
 from lbc.parameters import ParameterServer
 from lbc.runtime.allocator import keep_freed_memory
@@ -86,6 +87,10 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
         learner = Learner(policy, network(), config.learner, config.target, target)
         server.push(policy.index, learner.network, version=0)
         learners.append(learner)
+    if config.target.shared:
+        for learner in learners:
+            others = {policy: network() for policy in population if policy is not learner.policy}
+            learner.peers = Peers(others, server)
     buffer = SequenceBuffer(
         config.buffer,
         spec,

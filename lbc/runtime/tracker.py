@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lbc.actor import ActorStep, ReturnMonitor
-from lbc.learner import diagnose, kl_between
+from lbc.learner import diagnose, kl_between, kl_of_preferences
 from lbc.runtime.clock import Clock
 from lbc.runtime.experiment import Experiment
 from lbc.types import Batch, ProgressSnapshot
@@ -130,6 +130,8 @@ class Tracker:
             for signs, learner, e in zip(report["policies"], learners, estimates, strict=True):
                 signs |= diagnose(learner, piece, e)
             report["kl_between_policies"] = kl_between([e.log_pi.detach() for e in estimates])
+            mapping, psi = self._experiment.mapping, piece.psi[piece.burn_in :]
+            report |= kl_of_preferences(estimates, mapping, psi)
         for window in (self._entropies, self._responsibilities, self._lags, self._ages):
             window.clear()
         return report

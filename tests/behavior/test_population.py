@@ -13,7 +13,12 @@ from lbc.config import PopulationConfig
 from lbc.errors import UserError
 from tests.oracles import behavior as oracle
 
-LITERAL = {"sqrt": oracle.shape_sqrt, "log": oracle.shape_log, "tanh": oracle.shape_tanh}
+LITERAL = {
+    "sqrt": oracle.shape_sqrt,
+    "log": oracle.shape_log,
+    "tanh": oracle.shape_tanh,
+    "fourth_root": oracle.shape_fourth_root,
+}
 
 
 @pytest.mark.parametrize("name", LITERAL)

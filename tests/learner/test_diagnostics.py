@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from lbc.learner import Learner, kl_between
+from lbc.behavior import build_mapping
+from lbc.config import BehaviorConfig
+from lbc.learner import Learner, kl_between, kl_of_preferences
 from lbc.learner import diagnose as diagnose_estimates
 from lbc.types import Batch
 from tests.builders import batch, learner, network
@@ -74,3 +76,18 @@ def test_kl_between_policies():
     kl_qp = 0.25 * math.log(0.25 / 0.5) + 0.75 * math.log(0.75 / 0.5)
     assert kl_between([p, q]) == pytest.approx((kl_pq + kl_qp) / 2)
     assert kl_between([p]) == 0.0
+
+
+def test_kl_of_preferences_with_and_without_the_taus_that_played():
+    """A = (0, 0) and (0, log 3): softmax(A) is (1/2, 1/2) and (1/4, 3/4); tau = 0 makes the second even."""
+    data = batch()
+    e = learner(network()).estimate(data)
+    p, q = (torch.tensor(x, dtype=torch.float64).expand(7, 3, 2) for x in ([0.0, 0.0], [0.0, math.log(3.0)]))
+    estimates = [replace(e, outputs=replace(e.outputs, phi=x, advantage=x)) for x in (p, q)]
+    mapping = build_mapping(BehaviorConfig(), 2)
+    kl = kl_between([x.log_softmax(-1) for x in (p, q)])
+    for taus, expected in (([5.0, 1.0], kl), ([5.0, 0.0], 0.0)):
+        psi = torch.tensor([*taus, 0.5, 0.5], dtype=torch.float64).expand(7, 3, 4)
+        found = kl_of_preferences(estimates, mapping, psi)
+        assert found["kl_between_components"] == pytest.approx(expected)
+        assert found["kl_between_softmax"] == pytest.approx(kl)

@@ -21,6 +21,11 @@ def shape_tanh(x: float) -> float:
     return 0.3 * min(math.tanh(x), 0.0) + 5.0 * max(math.tanh(x), 0.0)
 
 
+def shape_fourth_root(x: float) -> float:
+    sign = (x > 0) - (x < 0)
+    return sign * ((abs(x) + 1.0) ** 0.25 - 1.0) + 0.001 * x
+
+
 def softmax(phi: Floats, tau: float) -> list[float]:
     """e^{tau phi_a} / sum_b e^{tau phi_b}."""
     weights = [math.exp(tau * x) for x in phi]
