@@ -34,6 +34,7 @@ def fake_training(monkeypatch: pytest.MonkeyPatch, middle: Callable[[], None]) -
         directory: Path,
         should_stop: Callable[[], bool],
         resume: bool = False,
+        on_checkpoint: Callable[[Path], object] | None = None,
     ) -> dict[str, Any]:
         reporter.start({"category": "LBC"})
         middle()

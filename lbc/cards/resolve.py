@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lbc.cards.shelf import Card, find, laid_over
-from lbc.cards.values import Tables, build, checked
+from lbc.cards.values import Tables, build, checked, checked_tables
 from lbc.config import Config
 from lbc.errors import UserError
 
@@ -17,34 +18,47 @@ _OPTIONS = {  # option of the command line -> where it lives in the configuratio
     "minutes": ("run", "minutes"),
     "seed": ("run", "seed"),
     "runtime": ("run", "runtime"),
+    "init": ("run", "init"),
 }
 
 
 def resolve(
-    preset: str,
-    overrides: Sequence[str] = (),
+    preset: str | Config,
+    overrides: Sequence[str] | Mapping[str, Mapping[str, Any]] = (),
     *,
     env: str | None = None,
     frames: int | None = None,
     minutes: float | None = None,
     seed: int | None = None,
     runtime: str | None = None,
+    init: str | None = None,
 ) -> Config:
     """Defaults, then the cards in ``preset`` from left to right, then ``overrides`` and options.
 
     ``preset`` is ``name`` or ``name+overlay+...``; an override is ``section.key=value`` with a value
     as in TOML (quotes around a string may be left out).  Among overrides the later wins, but an
-    option and an override for the same value contradict each other.
+    option and an override for the same value contradict each other.  Python may also hand in a whole
+    configuration, and overrides by section.
     """
     if frames is not None and minutes is not None:
         raise UserError("--frames and --minutes contradict each other; give the budget in one of them.")
     if minutes is not None and not minutes > 0:
         raise UserError(f"--minutes is {minutes:g}, but must be positive.")
     tables: Tables = {}
-    for card in _stacked(preset):
-        tables = laid_over(tables, card.tables)
-    wishes = _parsed(overrides)
-    options = {"env": env, "frames": frames, "minutes": minutes, "seed": seed, "runtime": runtime}
+    if isinstance(preset, Config):
+        tables = dataclasses.asdict(preset)
+    else:
+        for card in _stacked(preset):
+            tables = laid_over(tables, card.tables)
+    wishes = checked_tables(overrides) if isinstance(overrides, Mapping) else _parsed(overrides)
+    options = {
+        "env": env,
+        "frames": frames,
+        "minutes": minutes,
+        "seed": seed,
+        "runtime": runtime,
+        "init": init,
+    }
     for option, value in options.items():
         if value is None:
             continue

@@ -24,7 +24,8 @@ class StopRequest:
     exit_code = stop.exit_code                      # 0, 130 or 143
     """
 
-    def __init__(self) -> None:
+    def __init__(self, command: bool = True) -> None:
+        self._command = command  # False: inside somebody's program, which is not ours to leave
         self._received: int | None = None
         self._received_at = 0.0
         self._previous: dict[int, Any] = {}
@@ -39,7 +40,8 @@ class StopRequest:
         return 0 if self._received is None else 128 + self._received
 
     def __enter__(self) -> Self:
-        self._previous = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        if threading.current_thread() is threading.main_thread():  # no other hears signals
+            self._previous = {number: signal.signal(number, self._handle) for number in _SIGNALS}
         return self
 
     def __exit__(
@@ -56,7 +58,7 @@ class StopRequest:
             self._received, self._received_at = number, now
         elif now - self._received_at > ECHO:
             self._received = number
-            if self._last_resort is None:
+            if self._last_resort is None and self._command:
                 self._last_resort = threading.Timer(PATIENCE, _leave, [self.exit_code])
                 self._last_resort.daemon = True
                 self._last_resort.start()

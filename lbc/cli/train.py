@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from lbc.cli.session import Session, begin, go_on
 from lbc.cli.stopping import StopRequest
 from lbc.errors import UserError
 
-if TYPE_CHECKING:
-    from lbc.config import Config
-    from lbc.reporting import RunDirectory
-
-_FIRST_LINE = "# The whole configuration of this run; `lbc train` with this file's path runs it again.\n\n"
 _UNITS = {"K": 10**3, "M": 10**6, "B": 10**9}
 
 
@@ -34,6 +27,7 @@ class Train:
         out: Directory of the run; by default a new one under runs/.
         seed: Seed of everything random.
         runtime: serial (one process, deterministic) or local (environment processes, concurrent learners).
+        init: Directory of a run to take the weights from; everything else begins anew.
         resume: Directory of a run to go on with, instead of a preset.
         set: Change one config value, as in learner.learning_rate=1e-3.
     """
@@ -45,61 +39,38 @@ class Train:
     out: str | None = None
     seed: int | None = None
     runtime: str | None = None
+    init: str | None = None
     resume: str | None = None
     set: tuple[str, ...] = ()
 
     def run(self) -> int:
-        from lbc.cards import resolve, to_toml
-        from lbc.reporting import RunDirectory
+        session = self._session()
+        with StopRequest() as stop, contextlib.suppress(KeyboardInterrupt):
+            session.train(stop.requested)  # a second signal interrupts it: what is on disk stays
+        return stop.exit_code
 
+    def _session(self) -> Session:
         if self.resume is not None:
-            return self._go_on(Path(self.resume))
-        frames = None if self.frames is None else parse_frames(self.frames)
-        config = resolve(
+            return self._interrupted(Path(self.resume))
+        return begin(
             self.preset,
             self.set,
+            self.out,
             env=self.env,
-            frames=frames,
+            frames=None if self.frames is None else parse_frames(self.frames),
             minutes=self.minutes,
             seed=self.seed,
             runtime=self.runtime,
+            init=self.init,
         )
-        name = f"{self.preset}-{config.environment.id}-s{config.run.seed}"
-        directory = RunDirectory(Path(self.out) if self.out else _new_directory(name))
-        resume = directory.unfinished(_FIRST_LINE + to_toml(config))
-        return _train(config, directory, self.preset, resume)
 
-    def _go_on(self, path: Path) -> int:
-        from lbc.cards import from_toml, text_of
-        from lbc.reporting import RunDirectory
-
-        given = [self.env, self.frames, self.minutes, self.out, self.seed, self.runtime]
+    def _interrupted(self, path: Path) -> Session:
+        given = [self.env, self.frames, self.minutes, self.out, self.seed, self.runtime, self.init]
         if any(value is not None for value in given) or self.set or self.preset != _config_of(self.resume):
             raise UserError(
                 "--resume goes on with a run as it is; give no preset and no other option with it."
             )
-        directory = RunDirectory(path)
-        directory.require_run()
-        return _train(from_toml(text_of(directory.config)), directory, path.name, resume=True)
-
-
-def _train(config: Config, directory: RunDirectory, name: str, resume: bool) -> int:
-    from lbc.cards import to_toml
-    from lbc.reporting import RunReporter
-
-    title = " · ".join(dict.fromkeys([name, config.environment.id, f"seed {config.run.seed}"]))
-    text = _FIRST_LINE + to_toml(config)
-    if resume:
-        directory.lock()
-        if not directory.saved():
-            directory.forget()
-            resume = False
-    with RunReporter(directory, text, title, resume=resume) as reporter, StopRequest() as stop:
-        from lbc.runtime.loop import train  # only now: bad input need not wait for it
-
-        with contextlib.suppress(KeyboardInterrupt):  # a second signal: what is on disk stays
-            train(config, reporter, directory.path, stop.requested, resume)
-    return stop.exit_code
+        return go_on(path)
 
 
 def _config_of(run: str | None) -> str:
@@ -124,8 +95,3 @@ def parse_frames(text: str) -> int:
     except (InvalidOperation, ValueError, OverflowError):
         pass
     raise UserError(f"--frames is '{text}', but must be a whole number such as 1_000_000, 20M or 1e6.")
-
-
-def _new_directory(name: str) -> Path:
-    safe = re.sub(r"[^\w.-]+", "-", name)  # no '+': the path of its config.toml is a preset, too
-    return Path("runs") / f"{safe}-{time.strftime('%Y%m%d-%H%M%S')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -10,7 +11,7 @@ from lbc.reporting.console import closing_lines, header_lines
 from lbc.reporting.plots import learning_curve
 from lbc.reporting.progress import Progress, make_progress
 from lbc.reporting.rundir import RunDirectory, read_metrics
-from lbc.reporting.sinks import Sink, make_sinks, wandb_project
+from lbc.reporting.sinks import Sink, make_sinks, wanted_sinks
 from lbc.types import ProgressSnapshot
 
 
@@ -32,9 +33,11 @@ class RunReporter:
         title: str,
         stream: TextIO | None = None,
         resume: bool = False,
+        sinks: Sequence[str] = ("tensorboard",),
     ) -> None:
         directory.refuse_other_run() if not resume else directory.require_run()
-        wandb_project()
+        wanted_sinks(sinks)
+        self._wanted_sinks = sinks
         self._resumed = resume
         self._directory = directory
         self._config_text = config_text
@@ -46,7 +49,8 @@ class RunReporter:
     def start(self, header: dict[str, Any]) -> None:
         if not self._resumed:
             self._directory.create(self._config_text)
-        self._sinks = make_sinks(self._directory.tensorboard, self._directory.path.name)
+        where = self._directory
+        self._sinks = make_sinks(self._wanted_sinks, where.tensorboard, where.path.name, self._config_text)
         self._say([*header_lines(header, self._directory.path), ""])
         self._progress = make_progress(self._stream)
 

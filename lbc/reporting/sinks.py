@@ -1,10 +1,14 @@
-"""Where reports go besides metrics.jsonl: TensorBoard where it is installed, W&B where it is asked for."""
+"""Where reports go besides metrics.jsonl: ``run.sinks`` names TensorBoard, Weights & Biases and MLflow."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator, Mapping
+import time
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,22 +27,62 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
-def wandb_project() -> str | None:
-    """The W&B project that the variable LBC_WANDB names; wanting one without wandb is a mistake."""
+def wanted_sinks(names: Sequence[str]) -> list[tuple[str, str]]:
+    """(kind, project) of ``run.sinks``, and of the variable LBC_WANDB, which names a project of W&B.
+
+    TensorBoard is left out where it is not installed; wanting another one without its package is a mistake.
+    """
     project = os.environ.get("LBC_WANDB")
-    if project and not importlib.util.find_spec("wandb"):
-        raise missing_extra("wandb", "wandb")
-    return project
+    names = [*names, f"wandb:{project}"] if project else names
+    found = []
+    for name in dict.fromkeys(names):
+        kind, _, where = name.partition(":")
+        if importlib.util.find_spec(kind):
+            found.append((kind, where or "lbc"))
+        elif kind != "tensorboard":
+            raise missing_extra(kind, kind)
+    return found
 
 
-def make_sinks(tensorboard: Path, run_name: str) -> list[Sink]:
-    sinks: list[Sink] = []
-    if importlib.util.find_spec("tensorboard"):
-        sinks.append(TensorBoardSink(tensorboard))
-    project = wandb_project()
-    if project:
-        sinks.append(WandbSink(project, run_name))
-    return sinks
+def make_sinks(names: Sequence[str], tensorboard: Path, run_name: str, config_text: str = "") -> list[Sink]:
+    """A sink that fails, such as one without network, is told of once and then left alone."""
+
+    def opened(kind: str, where: str) -> Sink:
+        if kind == "wandb":
+            return WandbSink(where, run_name, config_text)
+        if kind == "mlflow":
+            return MlflowSink(where, run_name, config_text)
+        return TensorBoardSink(tensorboard)
+
+    return [_Harmless(kind, partial(opened, kind, where)) for kind, where in wanted_sinks(names)]
+
+
+class _Harmless:
+    """Whatever its sink does, training goes on."""
+
+    def __init__(self, kind: str, opened: Callable[[], Sink]) -> None:
+        self._kind = kind
+        self._sink: Sink | None = None
+        self._sink = self._attempt(opened)
+
+    def write(self, metrics: dict[str, Any]) -> None:
+        if self._sink is not None:
+            self._attempt(partial(self._sink.write, metrics))
+
+    def close(self) -> None:
+        if self._sink is not None:
+            self._attempt(self._sink.close)
+
+    def _attempt(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except Exception as error:
+            self._sink = None
+            told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            warnings.warn(
+                f"{self._kind} takes no further report of this run ({told}); training goes on.", stacklevel=2
+            )
+            return None
 
 
 class TensorBoardSink:
@@ -56,16 +100,42 @@ class TensorBoardSink:
 
 
 class WandbSink:
-    def __init__(self, project: str, run_name: str) -> None:
+    def __init__(self, project: str, run_name: str, config_text: str = "") -> None:
         import wandb
 
-        self._run = wandb.init(project=project, name=run_name)
+        self._run = wandb.init(project=project, name=run_name, config=tomllib.loads(config_text))
 
     def write(self, metrics: dict[str, Any]) -> None:
         self._run.log(dict(scalars(metrics)), step=int(metrics["frames"]))
 
     def close(self) -> None:
         self._run.finish()
+
+
+class MlflowSink:
+    """A run of its own, beside any that the process has begun itself."""
+
+    def __init__(self, experiment: str, run_name: str, config_text: str = "") -> None:
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # more would hold up training
+        import mlflow
+
+        self._client = mlflow.MlflowClient()
+        known = self._client.get_experiment_by_name(experiment)
+        place = known.experiment_id if known else self._client.create_experiment(experiment)
+        self._run = self._client.create_run(place, run_name=run_name).info.run_id
+        for section, values in tomllib.loads(config_text).items():
+            params = [mlflow.entities.Param(f"{section}.{key}", str(value)) for key, value in values.items()]
+            self._client.log_batch(self._run, params=params)
+
+    def write(self, metrics: dict[str, Any]) -> None:
+        from mlflow.entities import Metric
+
+        now, step = int(1000 * time.time()), int(metrics["frames"])
+        found = [Metric(name, value, now, step) for name, value in scalars(metrics)]
+        self._client.log_batch(self._run, metrics=found)
+
+    def close(self) -> None:
+        self._client.set_terminated(self._run)
 
 
 def scalars(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

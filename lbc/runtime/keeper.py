@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,9 +39,12 @@ class Keeper:
     sentence at the next `save` or `wait`; the one before it stays valid.
     """
 
-    def __init__(self, root: Path, form: str = "full") -> None:
+    def __init__(
+        self, root: Path, form: str = "full", on_checkpoint: Callable[[Path], object] | None = None
+    ) -> None:
         self._root = root
         self._compact = form == "compact"
+        self._told = on_checkpoint
         self._writer = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[Path] | None = None
 
@@ -91,7 +95,14 @@ class Keeper:
     def wait(self) -> None:
         if self._writing is not None:
             writing, self._writing = self._writing, None
-            writing.result()
+            path = writing.result()
+            if self._told is not None:
+                self._told(path)
+
+    def look(self) -> None:
+        """Tells of a checkpoint that has reached the disk meanwhile."""
+        if self._writing is not None and self._writing.done():
+            self.wait()
 
     def close(self) -> None:
         self._writer.shutdown()

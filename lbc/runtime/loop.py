@@ -15,6 +15,7 @@ from lbc.config import Config
 from lbc.errors import TrainingError
 from lbc.interfaces import Reporter
 from lbc.runtime.experiment import Experiment, category, updates_planned
+from lbc.runtime.initial import begin_with
 from lbc.runtime.keeper import Agenda, Keeper
 from lbc.runtime.run import RUNTIMES, Run
 from lbc.types import Batch
@@ -46,18 +47,22 @@ def train(
     directory: Path,
     should_stop: Callable[[], bool],
     resume: bool = False,
+    on_checkpoint: Callable[[Path], object] | None = None,
 ) -> dict[str, Any]:
     """Runs to the budget's end or until asked to stop; returns the summary.
 
     `resume`: goes on from the newest checkpoint in `directory`.
+    `on_checkpoint`: hears of every checkpoint that has reached the disk.
     """
     run: Run = RUNTIMES[config.run.runtime](config)
     agenda = Agenda(1.0 / config.run.reports, config.run.report_seconds, config.run.checkpoint_seconds)
-    keeper = Keeper(directory / "checkpoints", config.run.checkpoint_form)
+    keeper = Keeper(directory / "checkpoints", config.run.checkpoint_form, on_checkpoint)
     tracker, progress_at, outcome = run.tracker, 0.0, "finished"
     try:
         if resume:
             reporter.rewind(keeper.restore(run, agenda))
+        elif config.run.init:
+            begin_with(run.experiment, Path(config.run.init))
         reporter.start(header(run.experiment))
         while tracker.progress() < 1.0:
             if should_stop():
@@ -66,6 +71,7 @@ def train(
             run.step()
             if tracker.seconds >= progress_at:
                 reporter.progress(tracker.glance())
+                keeper.look()
                 progress_at = tracker.seconds + PROGRESS_SECONDS
             if tracker.progress() >= agenda.report_at or tracker.seconds >= agenda.report_seconds_at:
                 reporter.report(run.report())
@@ -112,6 +118,7 @@ def header(e: Experiment) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in e.learners[0].network.parameters()),
         "updates_planned": None if timed else updates_planned(e.config, e.spec.frames_per_step),
         "threads": torch.get_num_threads(),
+        "init": e.config.run.init or None,
     }
 
 
@@ -132,6 +139,7 @@ def summary(run: Run, outcome: str) -> dict[str, Any]:
         "best_score_mean": tracker.best_mean if tracker.best_mean > float("-inf") else None,
         "score_max": tracker.score_max if tracker.episodes else None,
         "score_window": experiment.config.run.score_window,
+        "init": experiment.config.run.init or None,
         "favourite_tau": favourite[:m].tolist(),
         "favourite_omega": favourite[m:].tolist(),
         "finished_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
