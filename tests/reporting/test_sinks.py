@@ -1,4 +1,5 @@
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -121,4 +122,7 @@ def test_wandb_itself_takes_reports_offline(tmp_path: Path, monkeypatch: pytest.
         sinks[0].write(METRICS)
         sinks[0].close()
     (log,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
-    assert b"policy/1/entropy" in log.read_bytes()
+    until = time.monotonic() + 30.0  # its own process writes the file
+    while b"policy/1/entropy" not in log.read_bytes():
+        assert time.monotonic() < until
+        time.sleep(0.1)
