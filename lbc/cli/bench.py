@@ -68,7 +68,7 @@ def _table(speed: Speed) -> str:
         f"stored                {speed.bytes_per_step:10,} bytes per step",
         f"memory                {speed.memory_before:10,.0f} MB before, {speed.memory_after:,.0f} MB after"
         + (f", {speed.device_memory:,.0f} MB on the device" if speed.device_memory else ""),
-        f"learners busy         {speed.learner_busy:10.0%}",
+        *([f"learners busy         {speed.learner_busy:10.0%}"] if speed.learner_busy else ()),
         "time of the main thread while training",
     ]
     lines += [f"  {part:<13}{share:16.0%}  {_EXPLAINED[part]}" for part, share in speed.time.items()]

@@ -232,7 +232,7 @@ class LearnerConfig:
 class ActorConfig:
     num_envs: int = 64
     pull_interval: int = 64  # d_pull: actor steps between two pulls from the parameter server
-    workers: int = 0  # runtime 'local': environment processes; 0: one per core, from 8 on one fewer
+    workers: int = 0  # runtime 'local': environment processes; 0: one per core, from 8 cores on nearly two
     groups: int = 2  # runtime 'local': environments that step in turns, so that play and thought overlap
 
     def __post_init__(self) -> None:

@@ -320,12 +320,13 @@ class _Worker:
 
 
 def usual_workers() -> int:
-    """One per usable core; where there are many, whoever thinks and learns gets one to itself.
+    """One per usable core; where there are many, two for each but the one of whoever thinks and learns.
 
-    All wait for the slowest worker, so one that shares its core would cost more than a core.
+    All wait for the slowest.  With twice as many processes, each with half of the games, the system moves
+    them between the cores, and none is the slowest for long.
     """
     cores = usable_cores()
-    return cores - 1 if cores >= MANY_CORES else cores
+    return 2 * (cores - 1) if cores >= MANY_CORES else cores
 
 
 def process_context() -> Any:
