@@ -3,8 +3,8 @@
 ::
 
     agent = load_agent("runs/asterix")
-    action, episode = agent.act(frame)                          # a new episode
-    action, episode = agent.act(frame, episode, reward=1.0)     # and on
+    action, state = agent.act(observation)                  # a new episode
+    action, state = agent.act(observation, state, reward)   # and on
 
 Nothing of the training is needed, and nothing that is read is executed.
 """
@@ -19,8 +19,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from torch import Tensor
 
 from lbc.actor import Mind
 from lbc.behavior import (
@@ -34,12 +32,13 @@ from lbc.behavior import (
 from lbc.cards import from_toml
 from lbc.cards.toml import text_of
 from lbc.config import Config
+from lbc.config.own_parts import own_parts
 from lbc.controller import MetaController
 from lbc.environments import make
 from lbc.errors import UserError
 from lbc.models import PolicyNetwork
-from lbc.parameters import Checkpoint, give, load_weights, newest
-from lbc.parameters.compact import unpack
+from lbc.parameters import Checkpoint, give
+from lbc.parameters.trained import read_trained
 from lbc.reporting import RunDirectory
 from lbc.runtime.experiment import meta_controller, precision, select_device
 from lbc.types import EnvironmentSpec
@@ -73,42 +72,80 @@ class Agent:
 
     def act(
         self,
-        frame: np.ndarray,
-        episode: Episode | None = None,
+        observation: Any,
+        state: Episode | None = None,
         reward: float = 0.0,
         psi: np.ndarray | None = None,
         seed: int = 0,
     ) -> tuple[int, Episode]:
-        """An action for the newest frame (one, not stacked: `spec.frame_shape`), and what to go on with.
+        """An action for the newest observation, counted from 0, and the state to go on with.
 
-        Without `episode` a new one begins, with `psi` or else the favourite; `reward` is what the last action
-        brought.
+        observation: one frame, not stacked, as the run's environments give it (`spec.frame_shape`) or as
+            Gymnasium does: channels last, or the number of a discrete state
+        state: what the last call returned, which moves on in place; without one a new episode begins,
+            with `psi` or else the favourite
+        reward: what the last action brought, unshaped
         """
-        first = episode is None
-        if episode is None:
-            episode = Episode(self.mind(1, seed), self.favourite if psi is None else np.asarray(psi))
-        if np.shape(frame) != self.spec.frame_shape:
-            raise UserError(f"a frame has shape {np.shape(frame)}, but must have {self.spec.frame_shape}.")
-        numbers = np.concatenate([[first, 0.0 if first else reward, False, True], episode.psi])
-        thought = episode.mind.think(np.asarray(frame)[None], numbers[None])
-        return int(thought.actions[0]), episode
+        first = state is None
+        if state is None:
+            state = Episode(self.mind(1, seed), self._psi(psi))
+        numbers = np.concatenate([[first, 0.0 if first else reward, False, True], state.psi])
+        thought = state.mind.think(self._frame(observation)[None], numbers[None])
+        return int(thought.actions[0]), state
+
+    def _psi(self, psi: np.ndarray | None) -> np.ndarray:
+        if psi is None:
+            return self.favourite
+        if np.shape(psi) != self.favourite.shape:
+            raise UserError(f"psi has shape {np.shape(psi)}, but must have {self.favourite.shape}.")
+        return np.asarray(psi, np.float64)
+
+    def _frame(self, observation: Any) -> np.ndarray:
+        """As the run's environments would show it."""
+        seen, shape = np.asarray(observation), self.spec.frame_shape
+        if seen.shape == shape:
+            return seen
+        if seen.shape == () and len(shape) == 1 and seen.dtype.kind in "iu" and 0 <= seen < shape[0]:
+            return np.eye(shape[0], dtype=np.float32)[int(seen)]
+        if seen.ndim == 2 and (1, *seen.shape) == shape:
+            return seen[None]
+        if seen.ndim == 3 and seen.transpose(2, 0, 1).shape == shape:
+            return seen.transpose(2, 0, 1)
+        raise UserError(f"an observation has shape {seen.shape}, but must have {shape}.")
 
     def mind(self, num_envs: int, seed: int, kind: type[M] = Mind) -> M:  # type: ignore[assignment]
         """What acts for `num_envs` environments at once."""
         parts = (self.networks, self.population, self.mapping, self.target)
         return kind(self.spec, num_envs, *parts, seed, self.device, self.dtype)
 
+    def export(self, path: str | Path, format: str = "torchscript", component: int | None = None) -> Path:
+        """Writes the behavior, or one of its components alone, as a function that needs no lbc
+        (`lbc.agents.export`)."""
+        from lbc.agents.export import export
 
-def load_agent(directory: str | Path, device: str = "auto") -> Agent:
-    """Reads configuration, newest weights and controller of a run; nothing of them is executed."""
+        return export(self, Path(path), format, component)
+
+
+def load_agent(directory: str | Path, device: str = "auto", allow_code: bool = False) -> Agent:
+    """Reads configuration, newest weights and controller of a run; nothing of them is executed.
+
+    A run whose configuration names code as ``module:factory`` needs that code, and is refused unless
+    `allow_code` says that it may be imported.
+    """
     run = RunDirectory(Path(directory))
     if not run.config.exists():
         raise UserError(f"'{directory}' holds no run.")
     config = from_toml(text_of(run.config))
-    checkpoint, complaints = newest(run.checkpoints)
-    for complaint in complaints:
+    for key, name in own_parts(config).items() if not allow_code else ():
+        raise UserError(
+            f"'{directory}' names code that would be imported, {key} = '{name}'; "
+            "if you trust it, allow it with --allow-code (in Python: allow_code=True)."
+        )
+    trained = read_trained(run.checkpoints)
+    for complaint in trained.complaints:
         warnings.warn(complaint, stacklevel=2)
-    weights, frames = _weights(run, checkpoint)
+    checkpoint = trained.checkpoint
+    frames = _summary(run).get("frames", 0) if checkpoint is None else checkpoint.frames
     environment = make(config.environment, 1)
     spec = environment.spec
     environment.close()
@@ -118,7 +155,7 @@ def load_agent(directory: str | Path, device: str = "auto") -> Agent:
     mapping = build_mapping(config.behavior, len(population))
     networks = [PolicyNetwork(spec, config.model, config.target, mixed).to(place, dtype) for _ in population]
     try:
-        for network, found in zip(networks, weights, strict=True):
+        for network, found in zip(networks, trained.weights, strict=True):
             network.load_state_dict(found)
     except (RuntimeError, ValueError):
         raise UserError(f"the weights in '{run.checkpoints}' do not fit '{run.config}'.") from None
@@ -128,23 +165,6 @@ def load_agent(directory: str | Path, device: str = "auto") -> Agent:
     return Agent(
         config, spec, population, mapping, target, networks, favourite, controller, frames, place, dtype
     )
-
-
-def _weights(run: RunDirectory, checkpoint: Checkpoint | None) -> tuple[list[dict[str, Tensor]], int]:
-    """Of all policies, and the frames that they had learned from."""
-    if checkpoint is not None:
-        tensors = unpack(checkpoint.tensors, checkpoint.state.get("packed", {}))
-        policies: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            place = name.split(".", 4)  # run.learners.<i>.network.<name>
-            if len(place) == 5 and place[:2] == ["run", "learners"] and place[3] == "network":
-                policies.setdefault(int(place[2]), {})[place[4]] = tensor
-        if policies:
-            return [policies[i] for i in sorted(policies)], checkpoint.frames
-    try:
-        return load_weights(run.checkpoints / "weights.safetensors"), _summary(run).get("frames", 0)
-    except (OSError, SafetensorError, ValueError):
-        raise UserError(f"'{run.path}' has no weights that can be read yet.") from None
 
 
 def _controller(

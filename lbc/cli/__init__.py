@@ -1,4 +1,4 @@
-"""The command line: ``lbc train``, ``eval``, ``play``, ``scores``, ``bench``, ``list``, ``doctor``.
+"""The command line: ``lbc train``, ``eval``, ``play``, ``export``, ``scores``, ``bench``, ``list`` ...
 
 Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM,
 141 when the output's reader has left.
@@ -15,8 +15,10 @@ from lbc.cli.bench import Bench
 from lbc.cli.dashboard import Dashboard
 from lbc.cli.doctor import Doctor
 from lbc.cli.evaluating import Eval, Play
+from lbc.cli.export import Export
 from lbc.cli.listing import List
 from lbc.cli.parsing import parse
+from lbc.cli.report import Report
 from lbc.cli.scores import Scores
 from lbc.cli.train import Train, with_its_card
 from lbc.errors import TrainingError, UserError
@@ -27,6 +29,8 @@ _COMMANDS = {
     "train": Train,
     "eval": Eval,
     "play": Play,
+    "export": Export,
+    "report": Report,
     "scores": Scores,
     "list": List,
     "bench": Bench,

@@ -24,6 +24,7 @@ class Eval:
         seed: Of games and actions.
         device: Where the policies think: cpu, cuda, or auto.
         json: Print one JSON object instead of a table.
+        allow_code: Import the code that the run names as module:factory.
     """
 
     directory: str
@@ -31,11 +32,12 @@ class Eval:
     seed: int = 0
     device: str = "auto"
     json: bool = False
+    allow_code: bool = False
 
     def run(self) -> int:
         from lbc.agents import evaluate, load_agent
 
-        agent = load_agent(self.directory, self.device)
+        agent = load_agent(self.directory, self.device, self.allow_code)
         scores = evaluate(agent, self.episodes, self.seed)
         found = {way: _facts(x) | _beside_humans(agent.spec.id, x) for way, x in scores.items()}
         if self.json:
@@ -63,6 +65,7 @@ class Play:
         seed: Of the game and the actions.
         steps: Length of the film at most.
         fps: Steps per second in the film.
+        allow_code: Import the code that the run names as module:factory.
     """
 
     directory: str
@@ -71,6 +74,7 @@ class Play:
     seed: int = 0
     steps: int = 600
     fps: float = 15.0
+    allow_code: bool = False
 
     def run(self) -> int:
         from lbc.agents import load_agent
@@ -79,7 +83,7 @@ class Play:
 
         if self.steps < 1 or not self.fps > 0:
             raise UserError("a film needs at least one step, and more than zero steps per second.")
-        agent = load_agent(self.directory, "cpu")
+        agent = load_agent(self.directory, "cpu", self.allow_code)
         ways = fixed_ways(agent)
         if self.way not in ways:
             raise UserError(f"'{self.way}' is no way to play.{nearest(self.way, list(ways))}")

@@ -100,8 +100,9 @@ def _add_fields(parser: argparse.ArgumentParser, command: type[Any]) -> None:
     helps = dict(re.findall(r"^\s+(\w+): (.+)$", command.__doc__ or "", flags=re.MULTILINE))
     for field in dataclasses.fields(command):
         kind, several = _value_type(hints[field.name])
+        option = f"--{field.name.replace('_', '-')}"
         if kind is bool:
-            parser.add_argument(f"--{field.name}", action="store_true", help=helps[field.name])
+            parser.add_argument(option, action="store_true", help=helps[field.name])
         elif field.default is dataclasses.MISSING:
             parser.add_argument(field.name, type=kind, help=helps[field.name])
         elif POSITIONAL in getattr(annotated[field.name], "__metadata__", ()):
@@ -110,7 +111,7 @@ def _add_fields(parser: argparse.ArgumentParser, command: type[Any]) -> None:
             )
         else:
             parser.add_argument(
-                f"--{field.name}",
+                option,
                 type=kind,
                 default=field.default,
                 help=helps[field.name],

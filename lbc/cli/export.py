@@ -1,0 +1,36 @@
+"""``lbc export``; what it needs is imported when it runs, so that ``lbc --help`` answers at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_SUFFIXES = {"torchscript": ".pt", "onnx": ".onnx"}
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write a trained agent as one function that runs without lbc.
+
+    Args:
+        directory: Directory of the run.
+        format: torchscript or onnx.
+        out: The file; by default agent.pt or agent.onnx in the run's directory.
+        component: One component of the behavior alone, from 1; by default the whole mixture.
+        allow_code: Import the code that the run names as module:factory.
+    """
+
+    directory: str
+    format: str = "torchscript"
+    out: str | None = None
+    component: int | None = None
+    allow_code: bool = False
+
+    def run(self) -> int:
+        from lbc.agents import load_agent
+
+        agent = load_agent(self.directory, "cpu", self.allow_code)
+        default = Path(self.directory) / f"agent{_SUFFIXES.get(self.format, '')}"
+        path = agent.export(self.out or default, self.format, self.component)
+        print(f"{path}: {agent.spec.id}, {agent.frames:,} frames of training, {path.stat().st_size:,} bytes")
+        return 0
