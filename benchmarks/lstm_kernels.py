@@ -18,7 +18,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 State = Tensor  # [2, B, units]: hidden and cell
-ROWS, UNITS, INNER = 32, 16, 64  # of a program, and of a piece of its products
+# Of a program: rows, units, and the inner length of a piece of its products.
+FORWARD: dict[str, Any] = {"BB": 32, "BU": 16, "BK": 64, "num_warps": 4, "num_stages": 3}
+BACKWARD: dict[str, Any] = {"BB": 32, "BU": 16, "BK": 64, "num_warps": 4, "num_stages": 3}
 
 
 @triton.jit
@@ -94,7 +96,11 @@ def _backward(
 
 def fits(units: int) -> bool:
     """Whether the kernels can hold a core of this size."""
-    return units % INNER == 0
+    return not any(units % shape[key] for shape in (FORWARD, BACKWARD) for key in ("BU", "BK"))
+
+
+def _grid(shape: dict[str, Any], batch: int, units: int) -> tuple[int, int]:
+    return triton.cdiv(batch, shape["BB"]), units // shape["BU"]
 
 
 def steps(gates: Tensor, weight: Tensor, first: Tensor, state: State) -> tuple[Tensor, State]:
@@ -115,11 +121,11 @@ def _play(
     cells[0] = state[1]
     hidden[0] = state[0] * keep[0].unsqueeze(-1)
     weight_t = weight.t().contiguous()
-    grid = (triton.cdiv(batch, ROWS), units // UNITS)
+    grid = _grid(FORWARD, batch, units)
     for t in range(length):
         _forward[grid](
             gates[t], weight_t, hidden[t], cells[t], keep[t + 1], cells[t + 1], output[t], hidden[t + 1],
-            batch, U=units, BB=ROWS, BU=UNITS, BK=INNER,
+            batch, U=units, **FORWARD,
         )  # fmt: skip
     return gates, cells, output, hidden[:-1]
 
@@ -148,14 +154,12 @@ class Steps(torch.autograd.Function):
             grad_output = torch.cat([grad_output[:-1], (grad_output[-1] + grad_state[0]).unsqueeze(0)])
             grad_c += grad_state[1]
         keep = torch.cat([~first, ~first[-1:]]).float()
-        grads = weight.new_zeros(
-            length + 1, batch, 4 * units
-        )  # of the gates; nothing comes after the last step
-        grid = (triton.cdiv(batch, ROWS), units // UNITS)
+        grads = weight.new_zeros(length + 1, batch, 4 * units)  # of the gates; none come after the last step
+        grid = _grid(BACKWARD, batch, units)
         for t in reversed(range(length)):
             _backward[grid](
                 grads[t + 1], weight, keep[t + 1], grad_output[t], sums[t], cells[t], cells[t + 1], grad_c,
-                grads[t], batch, U=units, BB=ROWS, BU=UNITS, BK=INNER,
+                grads[t], batch, U=units, **BACKWARD,
             )  # fmt: skip
         grad_gates, grad_weight, grad_initial = grads[:-1], None, None
         if ctx.needs_input_grad[1]:
