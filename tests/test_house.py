@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent / "lbc"
 ORDER = (
     "errors", "types", "interfaces", "config", "environments", "targets", "models", "behavior", "controller",
     "buffer", "parameters", "actor", "learner", "runtime", "cards", "reporting", "scores", "agents", "pages",
-    "cli", "studies",
+    "studies", "cli", "api",
 )  # fmt: skip
 
 

@@ -70,6 +70,11 @@ class Agent:
     device: torch.device
     dtype: torch.dtype
 
+    def __repr__(self) -> str:
+        return (
+            f"<Agent for {self.spec.id}: {len(self.networks)} policies, {self.frames:,} frames of training>"
+        )
+
     def act(
         self,
         observation: Any,
