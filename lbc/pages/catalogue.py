@@ -110,12 +110,12 @@ class Catalogue:
         return self._runs[identity]
 
     def overview(self) -> list[dict[str, Any]]:
-        """What is known of every run, newest first."""
+        """What is known of every run: those that run by name, then the others, newest first."""
         self._search()
         self._draw_sparklines()
         locked = _locked_inodes()
         found = [run.overview(locked) for run in self._runs.values()]
-        return sorted(found, key=lambda run: (-run["changed"], run["name"]))
+        return sorted(found, key=lambda run: (-run["changed"] * (run["state"] != "running"), run["name"]))
 
     def history(self, identity: str) -> History:
         """Of one run, refreshed; the least recently wanted are forgotten."""

@@ -214,12 +214,13 @@ def _shown(report: dict[str, Any]) -> Iterator[tuple[str, float]]:
 def _shares(name: str, bins: Sequence[Sequence[Entry]]) -> dict[str, Any]:
     """Frames at the end of each bin, and the regions' shares in it; bins without an episode are left out."""
     width = max(len(entry.chosen.get(name, ())) for entries in bins for entry in entries)
-    frames, shares = [], []
+    frames, seconds, shares = [], [], []
     for entries in bins:
         counts = [entry.chosen[name] for entry in entries if len(entry.chosen.get(name, ())) == width]
         sums = [sum(region) for region in zip(*counts, strict=True)]
         total = sum(sums)
         if total > 0:
             frames.append(entries[-1].numbers["frames"])
+            seconds.append(entries[-1].numbers.get("seconds"))
             shares.append([round(count / total, 4) for count in sums])
-    return {"frames": frames, "shares": shares, "regions": width}
+    return {"frames": frames, "seconds": seconds, "shares": shares, "regions": width}

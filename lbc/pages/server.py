@@ -7,9 +7,11 @@ elsewhere (Content-Security-Policy).
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import ipaddress
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -22,6 +24,7 @@ from lbc.errors import UserError, missing_extra
 from lbc.pages.catalogue import Catalogue
 from lbc.pages.diagnostics import diagnose
 from lbc.pages.filming import Studio
+from lbc.reporting.colours import DARK_PALETTE, PALETTE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -29,14 +32,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_EMPTY = (
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"  # a style sheet that plotly.js fills by script
+_INLINE = re.compile(r"""\.textContent=(['"`])((?:(?!\1)[^\\]|\\.)*)\1""")
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' {styles}; style-src-attr 'unsafe-inline'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "Content-Security-Policy": (
-        f"default-src 'none'; script-src 'self'; style-src 'self' {_EMPTY}; img-src 'self' data: blob:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -65,7 +66,8 @@ class Dashboard:
         version = hashlib.blake2b(json.dumps(runs).encode(), digest_size=8).hexdigest()
         if request.query_params.get("version") == version:
             return None
-        return {"version": version, "folders": self._folders, "runs": runs}
+        colours = {"light": PALETTE, "dark": DARK_PALETTE}
+        return {"version": version, "folders": self._folders, "runs": runs, "colours": colours}
 
     def curve(self, request: Request) -> Any:
         """Columns of one run; only what comes after the first ``have``, where ``generation`` still holds."""
@@ -106,12 +108,14 @@ def application(dashboard: Dashboard, names: Sequence[str] = ()) -> Starlette:
     try:
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
-        from starlette.middleware.gzip import GZipMiddleware
         from starlette.requests import Request
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
     except ImportError:
         raise missing_extra("starlette", "dashboard") from None
+
+    every = _HEADERS | {"Content-Security-Policy": _POLICY.format(styles=" ".join(_styles()))}
+    own = [(key.lower().encode(), value.encode()) for key, value in every.items()]
 
     def answer(ask: Callable[[Request], Any], media: str = "application/json") -> Callable[..., Response]:
         def endpoint(request: Request) -> Response:
@@ -138,7 +142,6 @@ def application(dashboard: Dashboard, names: Sequence[str] = ()) -> Starlette:
 
             async def with_headers(message: Any) -> None:
                 if message["type"] == "http.response.start":
-                    own = [(key.lower().encode(), value.encode()) for key, value in HEADERS.items()]
                     given = {key for key, _ in message["headers"]}
                     message["headers"] += [header for header in own if header[0] not in given]
                 await send(message)
@@ -162,7 +165,7 @@ def application(dashboard: Dashboard, names: Sequence[str] = ()) -> Starlette:
         Route("/api/runs/{run}/film", answer(dashboard.film)),
         Route("/api/runs/{run}/film.gif", answer(dashboard.picture, "image/gif")),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard), Middleware(GZipMiddleware)])
+    return Starlette(routes=routes, middleware=[Middleware(Guard)])
 
 
 def serve(roots: Sequence[Path], host: str, port: int, ready: Callable[[str], None]) -> None:
@@ -243,12 +246,24 @@ def _file(name: str) -> Callable[[Request], Response]:
     return endpoint
 
 
+def _plotly_path() -> Path:
+    import plotly
+
+    return Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+
 def _plotly(request: Request) -> Response:
     """plotly.js as the installed package has it; the browser keeps it."""
-    import plotly
     from starlette.responses import FileResponse
 
-    path = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    return FileResponse(
-        path, media_type="text/javascript", headers={"Cache-Control": "private, max-age=86400"}
-    )
+    headers = {"Cache-Control": "private, max-age=86400"}
+    return FileResponse(_plotly_path(), media_type="text/javascript", headers=headers)
+
+
+def _styles() -> list[str]:
+    """Of the style sheets that plotly.js writes into a page, as a policy names them: these and no others."""
+    texts = {
+        re.sub(r"\\(.)", r"\1", found[2]) for found in _INLINE.finditer(_plotly_path().read_text("utf-8"))
+    }
+    hashes = (hashlib.sha256(text.encode()).digest() for text in texts | {""})
+    return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)

@@ -1,0 +1,214 @@
+// Figures by plotly.js; a chart keeps its zoom while new points arrive.
+
+import { element, symbol } from "./words.js";
+
+export const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "4px 2px 1px 2px"];
+const LINKED = ["score", "entropy", "lag", "speed", "responsibility", "time"];  // zoom together
+const zoom = { range: null, revision: 0, changed: () => {} };
+let loading = null;
+
+// plotly.js is large; the list of runs need not wait for it.
+export function load() {
+  loading ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = "plotly.js";
+    script.onload = done;
+    script.onerror = () => failed(new Error("plotly.js did not load"));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+export function onZoom(changed) { zoom.changed = changed; }
+
+export function unzoom() {
+  zoom.range = null;
+  zoom.revision += 1;
+  zoom.changed();
+}
+
+export const isZoomed = () => zoom.range !== null;
+
+function look() {
+  const style = getComputedStyle(document.documentElement);
+  const value = (name) => style.getPropertyValue(`--${name}`).trim();
+  return { ink: value("ink"), faint: value("faint"), grid: value("grid"), card: value("card"), line: value("line"),
+    scale: [[0, value("scale-low")], [0.45, value("scale-middle")], [1, value("scale-high")]] };
+}
+
+function layout(colours, more) {
+  const axis = { gridcolor: colours.grid, zeroline: false, linecolor: colours.line, tickcolor: colours.line,
+    tickfont: { color: colours.faint, size: 11 }, automargin: true, fixedrange: false };
+  const { xaxis, yaxis, ...others } = more;
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, autosize: true,
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colours.ink },
+    margin: { l: 44, r: 10, t: 6, b: 30 }, hovermode: "x unified",
+    hoverlabel: { bgcolor: colours.card, bordercolor: colours.line, font: { color: colours.ink, size: 12 } },
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    xaxis: { ...axis, hoverformat: ".4s", ...xaxis }, yaxis: { ...axis, ...yaxis }, ...others,
+  };
+}
+
+const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset" };
+
+// One sentence instead of a chart.
+function say(place, sentence) {
+  if (place.classList.contains("js-plotly-plot")) Plotly.purge(place);
+  place.replaceChildren(element("p", "empty", sentence));
+  place.removeAttribute("role");
+}
+
+async function draw(place, traces, more, name) {
+  const fresh = !place.classList.contains("js-plotly-plot");
+  if (fresh) place.replaceChildren();
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", name);
+  await Plotly.react(place, traces, layout(look(), more), CONFIG);
+  if (fresh && LINKED.includes(place.id)) place.on("plotly_relayout", (change) => zoomed(place, change));
+}
+
+function zoomed(place, change) {
+  const [from, to] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+  if (from !== undefined && to !== undefined) zoom.range = [from, to];
+  else if (change["xaxis.autorange"]) zoom.range = null;
+  else return;
+  for (const id of LINKED) {
+    const other = document.getElementById(id);
+    if (other === place || !other.classList.contains("js-plotly-plot")) continue;
+    Plotly.update(other, {}, zoom.range ? { "xaxis.range": [...zoom.range], "xaxis.autorange": false } : { "xaxis.autorange": true });
+  }
+  zoom.changed(true);
+}
+
+// The zoom that all linked charts share, also one that is drawn for the first time.
+function horizontal(view) {
+  const range = zoom.range ? { range: [...zoom.range], autorange: false } : { autorange: true };
+  return { ...range, nticks: 7, tickformat: view.axis === "frames" ? "~s" : "~r",
+    title: { text: view.axis, standoff: 4, font: { size: 11, color: look().faint } } };
+}
+
+const across = (columns, view) =>
+  view.axis === "frames" ? columns.frames ?? [] : (columns.seconds ?? []).map((s) => (s === null ? null : s / 60));
+
+export function smoothed(values, reach) {  // centred running mean over what is known
+  if (!reach) return values;
+  return values.map((value, i) => {
+    if (value === null || value === undefined) return null;
+    let sum = 0, count = 0;
+    for (let j = Math.max(0, i - reach); j <= Math.min(values.length - 1, i + reach); j += 1) {
+      if (values[j] !== null && values[j] !== undefined) { sum += values[j]; count += 1; }
+    }
+    return sum / count;
+  });
+}
+
+const hasNumbers = (values) => values?.some((value) => value !== null && value !== undefined) ?? false;
+
+// One line per run; faint behind it what it was before smoothing.
+export async function lines(id, series, name, view, nothing, { zero = false } = {}) {
+  const place = document.getElementById(id);
+  const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
+  const traces = [];
+  for (const { columns, label, colour, dash } of series) {
+    if (!columns) continue;
+    const x = across(columns, view), y = columns[name];
+    if (hasNumbers(y)) {
+      const known = y.filter((value) => value !== null && value !== undefined).length;
+      if (reach) traces.push({ x, y, line: { color: colour, width: 1 }, opacity: 0.28, hoverinfo: "skip", mode: "lines", connectgaps: true });
+      traces.push({ x, y: smoothed(y, reach), name: label, mode: known === 1 ? "markers" : "lines", connectgaps: true,
+        line: { color: colour, width: 2, dash }, marker: { color: colour, size: 7 }, hovertemplate: "%{y:.4~g}" });
+    }
+    if (name === "score_mean" && hasNumbers(columns.eval_score)) {
+      traces.push({ x, y: columns.eval_score, name: `${label}, evaluation`, mode: "lines", connectgaps: true,
+        line: { color: colour, width: 1.5, dash: "dot" }, hovertemplate: "%{y:.4~g}" });
+    }
+  }
+  if (!traces.length) return say(place, nothing);
+  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view),
+    yaxis: { rangemode: zero ? "tozero" : "normal", nticks: id === "score" ? 8 : 5 } };
+  return draw(place, traces, more, `${id}: ${series.map((s) => s.label).join(", ")}`);
+}
+
+// Shares that add up to one, as bands.
+export async function bands(id, columns, prefix, view, palette, nothing, label) {
+  const place = document.getElementById(id);
+  const names = Object.keys(columns ?? {}).filter((name) => name.startsWith(prefix) && hasNumbers(columns[name]));
+  if (!names.length) return say(place, nothing);
+  const x = across(columns, view);
+  const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
+  const traces = names.map((name, i) => {
+    const colour = palette[i % palette.length];
+    return { x, y: smoothed(columns[name], reach), name: label(name.slice(prefix.length)), stackgroup: "one", mode: "lines",
+      line: { width: 0.5, color: colour }, fillcolor: `${colour}b8`, hovertemplate: "%{y:.0%}" };
+  });
+  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view), showlegend: true,
+    yaxis: { range: [0, 1.001], tickformat: ".0%", nticks: 4, fixedrange: true },
+    legend: { orientation: "h", y: 1.03, yanchor: "bottom", x: 0, font: { size: 11 }, traceorder: "normal", itemwidth: 30,
+      entrywidthmode: "pixels", entrywidth: 62 },
+    margin: { l: 44, r: 10, t: 26, b: 30 } };
+  return draw(place, traces, more, `${id}: ${traces.map((t) => t.name).join(", ")}`);
+}
+
+// A heat map per dimension, all on one scale.
+export async function heatMaps(id, dimensions, view, nothing) {
+  const place = document.getElementById(id);
+  const known = dimensions.filter((dimension) => dimension.frames.length);
+  if (!known.length) return say(place, nothing);
+  const colours = look();
+  const count = place.clientWidth > 760 ? 3 : place.clientWidth > 480 ? 2 : 1;
+  const rows = Math.ceil(known.length / count);
+  place.style.height = `${34 + 132 * rows}px`;
+  const shares = known.flatMap((d) => d.shares.flat()).filter((share) => share > 0).sort((a, b) => a - b);
+  const highest = shares[Math.floor(0.97 * (shares.length - 1))];  // few bins with few episodes would pale the others
+  const more = { annotations: [], hovermode: "closest", margin: { l: 30, r: 62, t: 20, b: 26 }, uirevision: view.axis };
+  const traces = known.map((dimension, k) => {
+    const end = k ? k + 1 : "";
+    const column = k % count, row = Math.floor(k / count);
+    const left = column / count + (column ? 0.022 : 0), right = (column + 1) / count - (column < count - 1 ? 0.012 : 0);
+    const top = 1 - row / rows - (row ? 0.24 / rows : 0), bottom = 1 - (row + 1) / rows;
+    const axis = { gridcolor: "rgba(0,0,0,0)", zeroline: false, tickfont: { color: colours.faint, size: 10 }, fixedrange: true };
+    more[`xaxis${end}`] = { ...axis, domain: [left, right], anchor: `y${end}`, nticks: 5, tickformat: "~s", showticklabels: row === rows - 1 || k + count >= known.length };
+    more[`yaxis${end}`] = { ...axis, domain: [bottom, top], anchor: `x${end}`, tickvals: [0, dimension.regions - 1], ticktext: ["1", String(dimension.regions)] };
+    more.annotations.push({ text: `<b>${symbol(dimension.name)}</b>`, x: left, y: top, xref: "paper", yref: "paper",
+      xanchor: "left", yanchor: "bottom", showarrow: false, font: { size: 12, color: colours.ink } });
+    const x = view.axis === "frames" ? dimension.frames : dimension.seconds.map((s) => s / 60);
+    const z = Array.from({ length: dimension.regions }, (_, region) => dimension.shares.map((shares) => shares[region]));
+    return { type: "heatmap", x, z, zmin: 0, zmax: highest, colorscale: colours.scale, xaxis: `x${end}`, yaxis: `y${end}`, showscale: k === 0,
+      colorbar: { thickness: 10, len: 1, outlinewidth: 0, tickformat: ".0%", nticks: 5, tickfont: { size: 10, color: colours.faint }, x: 1.01 },
+      hovertemplate: `${symbol(dimension.name)}: %{z:.0%} in region %{customdata}<br>%{x:.3s} ${view.axis}<extra></extra>`,
+      customdata: z.map((line, region) => line.map(() => region + 1)) };
+  });
+  return draw(place, traces, more, `Chosen regions of ${known.map((d) => symbol(d.name)).join(", ")}`);
+}
+
+const LOSSES = ["value", "q", "policy", "auxiliary", "entropy"];
+
+export async function losses(id, columns, view, palette, nothing) {
+  const place = document.getElementById(id);
+  const kinds = LOSSES.filter((kind) => Object.keys(columns ?? {}).some((name) => name.endsWith(`/loss_${kind}`)));
+  if (!kinds.length) return say(place, nothing);
+  const colours = look(), x = across(columns, view);
+  const count = place.clientWidth > 760 ? kinds.length : 1, rows = Math.ceil(kinds.length / count);
+  place.style.height = `${rows > 1 ? 40 + 150 * rows : 210}px`;
+  const more = { annotations: [], showlegend: true, hovermode: "closest", uirevision: view.axis,
+    legend: { orientation: "h", y: 1.12, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { l: 40, r: 10, t: 44, b: 30 } };
+  const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
+  const traces = kinds.flatMap((kind, k) => {
+    const end = k ? k + 1 : "", column = k % count, row = Math.floor(k / count);
+    const left = column / count + (column ? 0.03 : 0), right = (column + 1) / count;
+    const top = 1 - row / rows - (row ? 0.28 / rows : 0), bottom = 1 - (row + 1) / rows;
+    const axis = { gridcolor: colours.grid, zeroline: false, tickfont: { color: colours.faint, size: 10 }, nticks: 4 };
+    more[`xaxis${end}`] = { ...axis, domain: [left, right], anchor: `y${end}`, tickformat: view.axis === "frames" ? "~s" : "~r" };
+    more[`yaxis${end}`] = { ...axis, domain: [bottom, top], anchor: `x${end}` };
+    more.annotations.push({ text: kind, x: left, y: top, xref: "paper", yref: "paper", xanchor: "left", yanchor: "bottom",
+      showarrow: false, font: { size: 11.5, color: colours.ink } });
+    const names = Object.keys(columns).filter((name) => name.endsWith(`/loss_${kind}`));
+    return names.map((name) => {
+      const policy = Number(name.split("/")[1]);
+      return { x, y: smoothed(columns[name], reach), name: `policy ${policy + 1}`, legendgroup: policy, showlegend: k === 0, mode: "lines", connectgaps: true,
+        line: { width: 1.4, color: palette[policy % palette.length] }, xaxis: `x${end}`, yaxis: `y${end}`, hovertemplate: "%{y:.3~g}" };
+    });
+  });
+  return draw(place, traces, more, `Losses: ${kinds.join(", ")}`);
+}
