@@ -27,6 +27,7 @@ from lbc.reporting.sinks import scalars
 
 POINTS = 500  # of a curve on a screen; a history holds between so many and twice as many
 LONGEST = 1 << 20  # bytes of a line; what is longer is no report
+_WHOLE = 2048  # bytes per point up to which a file is read whole
 _TAIL = 1 << 16  # bytes in which the newest report is expected
 _BINS = 120  # columns of a heat map
 _SHOWN = re.compile(
@@ -73,7 +74,8 @@ class History:
                     return False
                 if signature[:1] != self._signature[:1] or not self._only_grew(file, state.st_size):
                     self._forget()
-                    self._every = state.st_size // self._points
+                    if state.st_size > _WHOLE * self._points:
+                        self._every = state.st_size // self._points
                 self._signature = signature
                 self._take(file, state.st_size)
         except OSError:  # it vanished, or may not be read

@@ -165,6 +165,7 @@ async function news() {
       }
       drawHead();
       const changed = await data.refreshCurves(shown());
+      if (!window.Plotly) charts.sketch("score", series(), "score_mean");
       await charts.load();
       const now = shown().join();
       if (changed || now !== state.drawn) await drawCharts();

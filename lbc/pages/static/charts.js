@@ -56,7 +56,22 @@ const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset" }
 function say(place, sentence) {
   if (place.classList.contains("js-plotly-plot")) Plotly.purge(place);
   place.replaceChildren(element("p", "empty", sentence));
+  key(place, []);
   place.removeAttribute("role");
+}
+
+// What the colours mean, above a chart.
+function key(place, entries) {
+  const said = entries.flat().join();
+  if (place.dataset.key === said) return;
+  place.dataset.key = said;
+  place.parentElement.querySelector(".key")?.remove();
+  if (!entries.length) return;
+  place.before(element("p", "key", "", ...entries.map(([name, colour]) => {
+    const square = element("i");
+    square.style.backgroundColor = colour;
+    return element("span", "", "", square, name);
+  })));
 }
 
 async function draw(place, traces, more, name) {
@@ -130,6 +145,27 @@ export async function lines(id, series, name, view, nothing, { zero = false } = 
   return draw(place, traces, more, `${id}: ${series.map((s) => s.label).join(", ")}`);
 }
 
+// The curve alone, for as long as plotly.js is still on its way.
+export function sketch(id, series, name) {
+  const known = series.map(({ columns, colour }) => ({ colour,
+    points: (columns?.[name] ?? []).map((y, i) => [columns.frames[i], y]).filter(([, y]) => y !== null) }));
+  const [xs, ys] = [0, 1].map((k) => known.flatMap(({ points }) => points.map((point) => point[k])));
+  if (xs.length < 2) return;
+  const [left, low] = [Math.min(...xs), Math.min(...ys)];
+  const [width, height] = [Math.max(...xs) - left || 1, Math.max(...ys) - low || 1];
+  const NS = "http://www.w3.org/2000/svg", svg = document.createElementNS(NS, "svg");
+  svg.setAttribute("viewBox", "0 0 100 100");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "sketch");
+  for (const { points, colour } of known) {
+    const line = document.createElementNS(NS, "polyline");
+    line.setAttribute("points", points.map(([x, y]) => `${(100 * (x - left)) / width},${100 - (100 * (y - low)) / height}`).join(" "));
+    line.setAttribute("stroke", colour);
+    svg.append(line);
+  }
+  document.getElementById(id).replaceChildren(svg);
+}
+
 // Shares that add up to one, as bands.
 export async function bands(id, columns, prefix, view, palette, nothing, label) {
   const place = document.getElementById(id);
@@ -142,11 +178,9 @@ export async function bands(id, columns, prefix, view, palette, nothing, label) 
     return { x, y: smoothed(columns[name], reach), name: label(name.slice(prefix.length)), stackgroup: "one", mode: "lines",
       line: { width: 0.5, color: colour }, fillcolor: `${colour}b8`, hovertemplate: "%{y:.0%}" };
   });
-  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view), showlegend: true,
-    yaxis: { range: [0, 1.001], tickformat: ".0%", nticks: 4, fixedrange: true },
-    legend: { orientation: "h", y: 1.03, yanchor: "bottom", x: 0, font: { size: 11 }, traceorder: "normal", itemwidth: 30,
-      entrywidthmode: "pixels", entrywidth: 62 },
-    margin: { l: 44, r: 10, t: 26, b: 30 } };
+  key(place, traces.map((trace) => [trace.name, trace.line.color]));
+  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view),
+    yaxis: { range: [0, 1.001], tickformat: ".0%", nticks: 4, fixedrange: true } };
   return draw(place, traces, more, `${id}: ${traces.map((t) => t.name).join(", ")}`);
 }
 
@@ -191,8 +225,7 @@ export async function losses(id, columns, view, palette, nothing) {
   const colours = look(), x = across(columns, view);
   const count = place.clientWidth > 760 ? kinds.length : 1, rows = Math.ceil(kinds.length / count);
   place.style.height = `${rows > 1 ? 40 + 150 * rows : 210}px`;
-  const more = { annotations: [], showlegend: true, hovermode: "closest", uirevision: view.axis,
-    legend: { orientation: "h", y: 1.12, yanchor: "bottom", x: 0, font: { size: 11 } }, margin: { l: 40, r: 10, t: 44, b: 30 } };
+  const more = { annotations: [], hovermode: "closest", uirevision: view.axis, margin: { l: 40, r: 10, t: 22, b: 30 } };
   const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
   const traces = kinds.flatMap((kind, k) => {
     const end = k ? k + 1 : "", column = k % count, row = Math.floor(k / count);
@@ -206,9 +239,10 @@ export async function losses(id, columns, view, palette, nothing) {
     const names = Object.keys(columns).filter((name) => name.endsWith(`/loss_${kind}`));
     return names.map((name) => {
       const policy = Number(name.split("/")[1]);
-      return { x, y: smoothed(columns[name], reach), name: `policy ${policy + 1}`, legendgroup: policy, showlegend: k === 0, mode: "lines", connectgaps: true,
+      return { x, y: smoothed(columns[name], reach), name: `policy ${policy + 1}`, mode: "lines", connectgaps: true,
         line: { width: 1.4, color: palette[policy % palette.length] }, xaxis: `x${end}`, yaxis: `y${end}`, hovertemplate: "%{y:.3~g}" };
     });
   });
+  key(place, [...new Map(traces.map((trace) => [trace.name, trace.line.color]))]);
   return draw(place, traces, more, `Losses: ${kinds.join(", ")}`);
 }
