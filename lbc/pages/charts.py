@@ -14,9 +14,10 @@ import numpy as np
 from lbc.behavior.space import build_space
 from lbc.cards import from_toml
 from lbc.errors import UserError
+from lbc.pages.binned import BINS, Binned
 from lbc.pages.filming import own_code
 from lbc.pages.groups import GamePart, Variant
-from lbc.pages.reading import BINS, Binned, Run
+from lbc.pages.reading import Run
 from lbc.reporting import RunDirectory
 from lbc.reporting.curves import band
 from lbc.runtime.clock import PARTS
@@ -27,7 +28,7 @@ HUMAN_REACH = 2.0  # a human's score is drawn where it is at most so far above t
 Figure = dict[str, Any]
 
 
-def lines(part: GamePart, key: str, title: str, unit: str) -> Figure | None:
+def lines(part: GamePart, key: str, title: str, unit: str, zero: bool = False) -> Figure | None:
     """One line per variant over frames; of several seeds the mean, an interval, and each of them thinly."""
     drawn: list[Figure] = []
     for number, variant in enumerate(part.variants):
@@ -48,7 +49,7 @@ def lines(part: GamePart, key: str, title: str, unit: str) -> Figure | None:
     if not drawn:
         return None
     levels = _references(part, drawn) if key == "score_mean" else []
-    return {"kind": "lines", "title": title, "y": unit, "lines": drawn, "levels": levels}
+    return {"kind": "lines", "title": title, "y": unit, "lines": drawn, "levels": levels, "zero": zero}
 
 
 def _references(part: GamePart, drawn: Sequence[Figure]) -> list[Figure]:
@@ -106,10 +107,6 @@ def _symbol(name: str) -> str:
     return greek + index.translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")) if greek else name
 
 
-def speed(part: GamePart) -> Figure | None:
-    return lines(part, "frames_per_second", "Speed", "frames per second")
-
-
 def time_spent(part: GamePart) -> Figure | None:
     """Where the time of the main thread went, one bar per variant."""
     rows, shares = [], []
@@ -126,13 +123,13 @@ def time_spent(part: GamePart) -> Figure | None:
 
 
 def component_names(config: Mapping[str, Any], count: int) -> list[str]:
-    """``1: policy 1, sqrt, discount 0.99``, or a number where the configuration does not tell."""
+    """``policy 1: sqrt, discount 0.99``, or a number where the configuration does not tell."""
     try:
         population, chosen = config["population"], config["behavior"]["components"] or range(count)
         discounts, shapings = population["discounts"], population["shapings"]
-        return [
-            f"{i + 1}: policy {p + 1}, {shapings[p]}, discount {discounts[p]:g}" for i, p in enumerate(chosen)
-        ]
+        names = [f"policy {p + 1}: {shapings[p]}, discount {discounts[p]:g}" for p in chosen]
+        several = len(set(names)) < len(names)  # components of one policy
+        return [f"component {i + 1}, {name}" for i, name in enumerate(names)] if several else names
     except (TypeError, ValueError, LookupError):
         return [f"component {i + 1}" for i in range(count)]
 

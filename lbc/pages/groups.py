@@ -13,6 +13,7 @@ from typing import Any
 from lbc.pages.reading import Run
 from lbc.scores import Game, find_game
 
+EVEN = 0.9  # of the longest seed's frames: a final score is the mean over the last tenth
 _SEED_FOLDER = re.compile(r"seed[-_]?\d+")
 _SEED_ENDING = re.compile(r"[-_. ]*(s|seed)?[-_]?\d*$")
 _DATE_ENDING = re.compile(r"-\d{8}-\d{6}$")
@@ -24,6 +25,12 @@ class Variant:
 
     label: str
     runs: Sequence[Run]
+
+    @property
+    def even(self) -> bool:
+        """Whether all seeds have come about equally far."""
+        frames = [run.most("frames") for run in self.runs]
+        return min(frames) >= EVEN * max(frames)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from lbc.cards.toml import parsed, text_of
 from lbc.errors import UserError
+from lbc.pages.binned import Binned
 from lbc.pages.catalogue import run_directories
 from lbc.pages.numbers import Report, known, number, records
 from lbc.reporting import RunDirectory
@@ -25,44 +26,8 @@ from lbc.reporting.curves import Curve
 from lbc.runtime.clock import PARTS
 
 COLUMNS = ("frames", "seconds", "episodes", "score_mean", "behavior_entropy", "frames_per_second", "updates")
-BINS = 60  # columns of a picture over training, and at most twice as many while reading
 REPORTS = 500  # kept for the diagnostics, and at most twice as many while reading
 _LONGEST = 2000  # entries of a list in a report; more is no report of this package
-
-
-class Binned:
-    """Sums of vectors along a run; when there are too many bins, neighbours become one."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._each = 1  # reports in a full bin
-        self._reports = 0
-        self._frames: list[float] = []  # where each bin ends
-        self._sums: list[np.ndarray] = []
-
-    def add(self, frames: float, vector: np.ndarray) -> None:
-        if self._reports % self._each == 0:
-            self._frames.append(frames)
-            self._sums.append(np.zeros(self.size))
-        self._reports += 1
-        self._frames[-1] = frames
-        self._sums[-1] += vector
-        if len(self._sums) > 2 * BINS and self._reports % self._each == 0:
-            self._halve()
-
-    def _halve(self) -> None:
-        pairs = range(0, len(self._sums), 2)
-        self._sums = [np.sum(self._sums[i : i + 2], axis=0) for i in pairs]
-        self._frames = [self._frames[min(i + 1, len(self._frames) - 1)] for i in pairs]
-        self._each *= 2
-        self._reports = self._each * len(self._sums)  # the last bin counts as full
-
-    def on(self, grid: np.ndarray) -> np.ndarray:
-        """The sums between the points of a rising grid: [G] -> [G - 1, size]; each bin is spread evenly."""
-        ends = np.array([0.0, *self._frames])
-        cumulative = np.concatenate([np.zeros((1, self.size)), np.cumsum(self._sums, axis=0)])
-        at = np.stack([np.interp(grid, ends, values) for values in cumulative.T], axis=1)
-        return np.diff(at, axis=0)
 
 
 @dataclass(frozen=True)
@@ -91,6 +56,21 @@ class Run:
         """The greatest number of a column, which is the last one of what only counts up."""
         values = self.columns[key]
         return float(values[~np.isnan(values)].max(initial=0.0))
+
+    @property
+    def scores(self) -> Curve:
+        """Of a run that is read, at least one score is known."""
+        found = self.curve()
+        assert found is not None
+        return found
+
+    @property
+    def final(self) -> float:
+        return self.scores.final
+
+    @property
+    def best(self) -> float:
+        return float(self.scores.scores.max())
 
     @property
     def seconds(self) -> float:

@@ -20,20 +20,14 @@ from pathlib import Path
 
 from lbc import __version__
 from lbc.errors import UserError, missing_extra
-from lbc.pages import charts, sections
+from lbc.pages import charts, sections, tables
 from lbc.pages.groups import GamePart, by_game
+from lbc.pages.lights import SHAPES, diagnosed, diagnostics
 from lbc.pages.reading import find_runs
 from lbc.pages.steering import Film, best_film
 from lbc.reporting.colours import DARK_PALETTE, PALETTE
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-_SHAPES = """<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>
-<symbol id="light-green" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="currentColor"/></symbol>
-<symbol id="light-amber" viewBox="0 0 16 16"><path d="M8 1 L15.5 15 H0.5 Z" fill="currentColor"/></symbol>
-<symbol id="light-red" viewBox="0 0 16 16"><path d="M5 1 H11 L15 5 V11 L11 15 H5 L1 11 V5 Z" fill="currentColor"/>\
-<path d="M5 5 L11 11 M11 5 L5 11" stroke="#fff" stroke-width="2"/></symbol>
-<symbol id="light-grey" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" \
-stroke-width="2"/></symbol></defs></svg>"""
 _THEME = (
     'document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"'
 )
@@ -78,23 +72,23 @@ def page(parts: Sequence[GamePart], notices: Sequence[str], films: Mapping[str, 
     figures = sections.Figures()
     body = "".join(_game(part, i, figures, films.get(part.name)) for i, part in enumerate(parts))
     names = [part.name for part in parts]
-    title = names[0] if len(names) == 1 else f"{len(names)} games"
-    data = json.dumps(figures.data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     links = "".join(f'<a href="#game-{i}">{escape(name)}</a>' for i, name in enumerate(names))
     nav = f'<nav aria-label="Games">{links}</nav>' if len(names) > 1 else ""
-    notes = "".join(f"<li>{escape(notice)}</li>" for notice in notices)
+    items = "".join(f"<li>{escape(notice)}</li>" for notice in notices)
+    notice = f'<div class="notice" role="note"><b>Left out</b><ul>{items}</ul></div>' if items else ""
+    data = json.dumps(figures.data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)} – lbc report</title>
+<title>{escape(", ".join(names[:3]))} – lbc report</title>
 <style>{_palettes()}{_asset("report.css")}</style>
-<script>{_THEME}</script></head><body>{_SHAPES}
-<header><div><h1>{escape(title)}</h1><span class="quiet">Learnable Behavior Control, written on \
-{time.strftime("%-d %B %Y, %H:%M")}</span></div>
+<script>{_THEME}</script></head><body>{SHAPES}
+<header><div><h1>Training report</h1>
+<span class="quiet">Learnable Behavior Control, {time.strftime("%Y-%m-%d %H:%M")}</span></div>
 <button type="button" class="theme">Dark</button></header>
-<main>{nav}{f'<div class="notice" role="note"><b>Left out</b><ul>{notes}</ul></div>' if notes else ""}{body}</main>
-<footer>Made by <code>lbc report</code>, version {__version__}. Everything is in this file; it loads nothing.</footer>
+<main>{nav}{notice}{body}</main>
+<footer>Written by <code>lbc report</code> {__version__}; all of it is in this file.</footer>
 <script type="application/json" id="figures">{data}</script>
 <script>{script}</script>
 <script>{_asset("report.js")}</script>
@@ -103,36 +97,24 @@ def page(parts: Sequence[GamePart], notices: Sequence[str], films: Mapping[str, 
 
 
 def _game(part: GamePart, number: int, figures: sections.Figures, film: Film | None) -> str:
-    found = {variant.label: sections.diagnosed(variant) for variant in part.variants}
+    found = {variant.label: diagnosed(variant) for variant in part.variants}
     score = charts.lines(part, "score_mean", "Score", "score per episode")
-    entropy = charts.lines(part, "behavior_entropy", "Entropy of the behavior", "nats")
-    speed, spent = charts.speed(part), charts.time_spent(part)
-    for figure in (entropy, speed):
-        if figure is not None:
-            figure["zero"] = True
-    pieces = [
-        f'<section><h2 id="game-{number}">{escape(part.name)}</h2>',
-        sections.tiles(part, found),
+    entropy = charts.lines(part, "behavior_entropy", "Entropy of the behavior", "nats", zero=True)
+    pieces = (
+        f'<section><h2 id="game-{number}">{escape(part.name)}</h2>{sections.tiles(part, found)}',
         f"<h3>Learning curves</h3>{sections.legend(part, number)}",
         figures.place(score, number, "", sections.curves_caption(part)),
-        f"<h3>Scores</h3>{sections.score_table(part)}",
-        "<h3>Diagnostics</h3><p>The known ways in which training goes wrong, as the newest part of each run shows"
-        f" them.</p>{sections.diagnostics(part, found)}",
+        f"<h3>Scores</h3>{tables.score_table(part)}",
+        "<h3>Diagnostics</h3><p>Known ways to go wrong, judged by the newest part of each run.</p>",
+        diagnostics(part, found),
         "<h3>Behavior</h3>",
-        figures.place(entropy, number, "low", "Entropy of the behavior: 0 is one action for sure.")
-        if entropy
-        else "",
+        figures.place(entropy, number, "low", "Entropy of the behavior: 0 is one action for sure."),
         sections.behaviors(part, number, figures),
-        sections.films(film),
-        "<h3>Speed</h3><div class=pair>",
-        f"<div>{figures.place(speed, number, 'low', 'Frames per second, since the report before.')}</div>"
-        if speed
-        else "",
-        f"<div>{figures.place(spent, number, 'low')}{sections.block_legend(spent)}</div>" if spent else "",
-        "</div>",
-        f"<h3>Configuration</h3>{sections.configuration(part)}",
-        f"<h3>Machine and versions</h3>{sections.machines(part)}</section>",
-    ]
+        sections.film(film),
+        f"<h3>Speed</h3>{sections.speed(part, number, figures)}",
+        f"<h3>Configuration</h3>{tables.configuration(part)}",
+        f"<h3>Machine and versions</h3>{tables.machines(part)}</section>",
+    )
     return "".join(pieces)
 
 

@@ -33,12 +33,7 @@ def best_film(runs: Sequence[Run]) -> Film:
     allowed = [run for run in there if not own_code(dict(run.config))]
     if not allowed:
         return Film("", "No film: these runs use code of your own; `lbc play DIR` films them.")
-    return _film(max(allowed, key=_final))
-
-
-def _final(run: Run) -> float:
-    curve = run.curve()
-    return float("-inf") if curve is None else curve.final
+    return _film(max(allowed, key=lambda run: run.final))
 
 
 def _film(run: Run) -> Film:
