@@ -24,7 +24,7 @@ from lbc.errors import UserError, missing_extra
 from lbc.pages.catalogue import Catalogue
 from lbc.pages.diagnostics import diagnose
 from lbc.pages.filming import Studio
-from lbc.reporting.colours import DARK_PALETTE, PALETTE
+from lbc.reporting.colours import DARK_PALETTE, FILLS, PALETTE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -66,7 +66,7 @@ class Dashboard:
         version = hashlib.blake2b(json.dumps(runs).encode(), digest_size=8).hexdigest()
         if request.query_params.get("version") == version:
             return None
-        colours = {"light": PALETTE, "dark": DARK_PALETTE}
+        colours = {"light": PALETTE, "dark": DARK_PALETTE, "policies": FILLS}
         return {"version": version, "folders": self._folders, "runs": runs, "colours": colours}
 
     def curve(self, request: Request) -> Any:

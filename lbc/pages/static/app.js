@@ -65,12 +65,12 @@ async function drawCharts() {
   const figures = [
     () => charts.lines("score", named, "score_mean", view, wait),
     () => charts.lines("entropy", named, "behavior_entropy", view, "No entropy has been reported.", { zero: true }),
-    () => charts.bands("responsibility", columns, "responsibility/", view, palette(), "No responsibility has been reported.", (i) => `policy ${Number(i) + 1}`),
+    () => charts.bands("responsibility", columns, "responsibility/", view, data.colours.policies, "No responsibility has been reported.", (i) => `policy ${Number(i) + 1}`),
     () => charts.lines("lag", named, "policy_lag", view, "No lag has been reported yet.", { zero: true }),
     drawRegions,
     () => charts.lines("speed", named, "frames_per_second", view, "No speed has been reported.", { zero: true }),
-    () => charts.bands("time", columns, "time/", view, palette(), "No times have been reported.", (name) => name),
-    () => ($("losses").open ? charts.losses("loss", columns, view, palette(), "No losses have been reported yet.") : null),
+    () => charts.bands("time", columns, "time/", view, data.colours.policies, "No times have been reported.", (name) => name),
+    () => ($("losses").open ? charts.losses("loss", columns, view, data.colours.policies, "No losses have been reported yet.") : null),
   ];
   const round = (state.round += 1);
   for (const figure of figures) {

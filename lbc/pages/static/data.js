@@ -1,7 +1,7 @@
 // What the server has said: the list of runs, and the curves of those that are shown.
 
 export const runs = new Map();  // id -> what the list says, in the list's order
-export const colours = { light: [], dark: [] };
+export const colours = { light: [], dark: [], policies: [] };
 export let folders = "";
 const curves = new Map();  // id -> { generation, kept, columns, seen }
 let version = "";
