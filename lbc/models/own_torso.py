@@ -41,15 +41,15 @@ def _check(what: str, module: nn.Module, shape: tuple[int, ...]) -> None:
     if x.dim() == 4:
         x = x.contiguous(memory_format=torch.channels_last)
     try:
-        features, alone = module(x), module(x[:1])
+        features, fewer = module(x), module(x[:2])
     except Exception as error:
         raise _failed(what, f"forward of {tuple(x.shape)}", error) from error
     if not isinstance(features, Tensor) or features.dim() != 2 or len(features) != 3:
         shown = tuple(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
         raise UserError(f"{what} must turn {tuple(x.shape)} into (3, features), but it gives {shown}.")
-    if not torch.allclose(features[:1], alone, rtol=1e-4, atol=1e-5):
+    if not torch.allclose(features[:2], fewer, rtol=1e-4, atol=1e-5):
         raise UserError(
-            f"{what} says something else about an observation in a batch than alone; "
+            f"{what} says something else about an observation in another batch; "
             "batch norm and dropout do not fit here, layer norm does."
         )
     learned = list(module.named_parameters())

@@ -61,6 +61,8 @@ class RunRecord:
         for report in self.reports:
             dimensions = report.get("dimensions")
             for dimension in dimensions if isinstance(dimensions, list) else ():
+                if not isinstance(dimension, dict):
+                    continue
                 lists = {key: x for key, x in dimension.items() if isinstance(x, list)}
                 for region in range(min(map(len, lists.values()), default=0)):
                     place = {"frames": report.get("frames"), "dimension": dimension.get("name")}
