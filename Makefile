@@ -5,7 +5,7 @@
 #   make test                       what CI runs: lint, then the quick tests
 #   make lint
 #   make soak                       two hours: a hundred kills, fifty of workers, and a run of an hour; MINUTES=60
-#   make study STUDY=toy            hours: runs what the study is missing, ends with a figure and a table
+#   make study STUDY=toy            hours: runs what the study is missing, ends with figures and findings
 #   make benchmark                  hours: MinAtar, LBC-BM against Stable-Baselines3's PPO
 
 PYTHON ?= python3
@@ -45,7 +45,7 @@ soak: $(STAMP)
 	$(SOAK) long --minutes $(MINUTES)
 
 study: $(STAMP)
-	$(BIN)/python -m lbc.studies $(STUDY) $(if $(OUT),--out $(OUT)) $(ARGS)
+	$(BIN)/lbc study $(STUDY) $(if $(OUT),--out $(OUT)) $(ARGS)
 
 benchmark: $(STAMP)
 	$(BIN)/python benchmarks/minatar_vs_ppo.py $(if $(OUT),--out $(OUT)) $(ARGS)

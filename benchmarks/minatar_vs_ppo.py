@@ -23,10 +23,9 @@ if __name__ == "__main__":  # started as a file: the checkout need not be instal
 
 from lbc.cli.train import parse_frames
 from lbc.errors import UserError
-from lbc.studies.__main__ import run_and_show
+from lbc.studies import Study, Variant, conduct, plan
 from lbc.studies.minatar import GAMES
 from lbc.studies.minatar import study as ours
-from lbc.studies.runner import Study, Variant, plan
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venvs" / "sb3"
@@ -90,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = study(yardstick_python())
         seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
         runs = plan(found, seeds, options.out, parse_frames(options.frames))
-        return run_and_show(found, runs, options.figure, options.jobs, options.stale)
+        return conduct(found, runs, options.figure, options.jobs, options.stale)
     except KeyboardInterrupt:
         return 130
     except UserError as error:

@@ -20,6 +20,7 @@ from lbc.cli.listing import List
 from lbc.cli.parsing import parse
 from lbc.cli.report import Report
 from lbc.cli.scores import Scores
+from lbc.cli.study import Study
 from lbc.cli.train import Train, with_its_card
 from lbc.errors import TrainingError, UserError
 
@@ -32,6 +33,7 @@ _COMMANDS = {
     "export": Export,
     "report": Report,
     "scores": Scores,
+    "study": Study,
     "list": List,
     "bench": Bench,
     "doctor": Doctor,

@@ -55,13 +55,17 @@ def parse(commands: Mapping[str, type[Any]], arguments: Sequence[str]) -> Comman
     return _by_argparse(commands, arguments)
 
 
+# Options after which several values may follow, and what such a value looks like.
+_LISTS = {"--set": r"\w+\.\w+=", "--runs": r"(?!--)", "--only": r"(?!--)", "--task": r"(?!--)"}
+
+
 def _repeated_set(arguments: Sequence[str]) -> list[str]:
     """``--set a.b=1 c.d=2`` as ``--set a.b=1 --set c.d=2``: both spellings are natural."""
     repeated: list[str] = []
     for argument in arguments:
-        follows_a_setting = len(repeated) >= 2 and repeated[-2] == "--set"
-        if follows_a_setting and re.match(r"\w+\.\w+=", argument):
-            repeated.append("--set")
+        option = repeated[-2] if len(repeated) >= 2 else ""
+        if option in _LISTS and re.match(_LISTS[option], argument):
+            repeated.append(option)
         repeated.append(argument)
     return repeated
 

@@ -54,7 +54,7 @@ def read_runs(paths: Sequence[Path], metric: str = "score_mean") -> list[Run]:
     """The runs in ``paths``, each a run directory or a folder of them."""
     directories: dict[Path, Path] = {}
     for path in paths:
-        for directory in _runs_in(path):
+        for directory in runs_in(path):
             directories.setdefault(directory.resolve(), directory)
     runs = [read_run(directory, metric) for directory in directories.values()]
     seen: dict[tuple[str, str, int], Run] = {}
@@ -119,7 +119,8 @@ def by_card(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return labelled
 
 
-def _runs_in(path: Path) -> list[Path]:
+def runs_in(path: Path) -> list[Path]:
+    """The run directories at ``path``: itself, or those in it or one folder deeper."""
     if not path.is_dir():
         raise UserError(f"'{path}' is no directory.")
     if (path / "config.toml").exists() or (path / "metrics.jsonl").exists():

@@ -17,11 +17,12 @@ import numpy as np
 from lbc.reporting.curves import FINAL_SHARE, Curve, band, interval, interval_name, load_all
 
 Runs = Mapping[str, Sequence[Path]]  # label -> run directories, one per seed
+Panel = Mapping[str, Mapping[str, Sequence[Curve]]]  # title -> label -> curves, one per seed
 
 # Okabe and Ito's palette, told apart by colour-blind readers; its yellow is too pale for a line.
-_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
 _STYLES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)))  # one more each time the palette repeats
-_GRID, _TEXT, _QUIET = "#e3e6ea", "#333a42", "#6b7480"
+GRID, TEXT, QUIET = "#e3e6ea", "#333a42", "#6b7480"
 _LABEL_HEIGHT = 0.052  # of the axes, for one line of text at the curves' ends
 
 
@@ -47,44 +48,66 @@ def compare_panels(
 ) -> bool:
     """One panel per task side by side; a label has the same colour in all of them."""
     loaded = {
-        name: {label: found for label, paths in curves.items() if (found := load_all(paths))}
-        for name, curves in panels.items()
+        name: {label: load_all(paths) for label, paths in curves.items()} for name, curves in panels.items()
     }
-    loaded = {name: curves for name, curves in loaded.items() if curves}
-    if not loaded or not importlib.util.find_spec("matplotlib"):
+    return compare_grid({ylabel: loaded}, png, references, smooth, title)
+
+
+def compare_grid(
+    rows: Mapping[str, Panel],
+    png: Path,
+    references: Mapping[str, float] | None = None,
+    smooth: int = 1,
+    title: str = "",
+) -> bool:
+    """Rows of panels: what is on their vertical axis -> panels.  References are for the first row."""
+    rows = {ylabel: _with_curves(panels) for ylabel, panels in rows.items()}
+    rows = {ylabel: panels for ylabel, panels in rows.items() if panels}
+    if not rows or not importlib.util.find_spec("matplotlib"):
         return False
     from matplotlib.figure import Figure  # without pyplot: no global state, no display needed
 
-    labels = list(dict.fromkeys(label for curves in loaded.values() for label in curves))
+    names = list(dict.fromkeys(name for panels in rows.values() for name in panels))
+    labels = list(
+        dict.fromkeys(label for panels in rows.values() for found in panels.values() for label in found)
+    )
     looks = {label: _look(i) for i, label in enumerate(labels)}
-    single = len(loaded) == 1
-    figure = Figure(figsize=(9, 4.8) if single else (3.4 * len(loaded) + 2.0, 4.3), layout="constrained")
-    all_axes = figure.subplots(1, len(loaded), squeeze=False)[0]
-    for axes, (name, curves) in zip(all_axes, loaded.items(), strict=True):
-        ends = {label: _draw(axes, found, looks[label], smooth) for label, found in curves.items()}
-        for text, height in (references or {}).items():
-            _reference(axes, text, height)
-        _tidy(axes, name)
-        if single:
-            _label_ends(axes, ends, looks)
-    all_axes[0].set_ylabel(ylabel, color=_TEXT)
+    single = len(names) == len(rows) == 1
+    height = 4.8 if single else 4.3 if len(rows) == 1 else 3.0 * len(rows) + 0.5
+    figure = Figure(figsize=(9, 4.8) if single else (3.4 * len(names) + 2.0, height), layout="constrained")
+    grid = figure.subplots(len(rows), len(names), squeeze=False, sharex="col")
+    for i, (ylabel, panels) in enumerate(rows.items()):
+        for axes, name in zip(grid[i], names, strict=True):
+            ends = {label: _draw(axes, c, looks[label], smooth) for label, c in panels.get(name, {}).items()}
+            for text, place in (references or {}).items() if i == 0 else ():
+                _reference(axes, text, place)
+            _tidy(axes, name if i == 0 else "", last=i == len(rows) - 1)
+            if single:
+                _label_ends(axes, ends, looks)
+        grid[i][0].set_ylabel(ylabel, color=TEXT)
     if not single:
         figure.legend(
             handles=_legend_lines(labels, looks),
             loc="outside upper center",
             ncols=min(len(labels), 4),
             frameon=False,
-            labelcolor=_TEXT,
+            labelcolor=TEXT,
         )
+    figure.align_ylabels()
     if title:
-        figure.suptitle(title, x=0.01, ha="left", color=_TEXT, fontsize=12, fontweight="bold")
-    figure.supxlabel(caption(loaded, smooth), x=0.01, ha="left", color=_QUIET, fontsize=8.5)
+        figure.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=12, fontweight="bold")
+    figure.supxlabel(caption(next(iter(rows.values())), smooth), x=0.01, ha="left", color=QUIET, fontsize=8.5)
     png.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(png, dpi=130)
     return True
 
 
-def caption(loaded: Mapping[str, Mapping[str, Sequence[Curve]]], smooth: int) -> str:
+def _with_curves(panels: Panel) -> dict[str, dict[str, Sequence[Curve]]]:
+    found = {name: {label: c for label, c in curves.items() if c} for name, curves in panels.items()}
+    return {name: curves for name, curves in found.items() if curves}
+
+
+def caption(loaded: Panel, smooth: int) -> str:
     """What lines and bands are: a figure without it cannot be read."""
     counts = sorted({len(found) for curves in loaded.values() for found in curves.values()})
     seeds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -124,8 +147,8 @@ def table(curves: Runs, digits: int = 2) -> str:
 
 def _look(index: int) -> dict[str, Any]:
     return {
-        "color": _PALETTE[index % len(_PALETTE)],
-        "linestyle": _STYLES[index // len(_PALETTE) % len(_STYLES)],
+        "color": PALETTE[index % len(PALETTE)],
+        "linestyle": _STYLES[index // len(PALETTE) % len(_STYLES)],
     }
 
 
@@ -185,28 +208,33 @@ def _legend_lines(labels: Sequence[str], looks: Mapping[str, Any]) -> list[Any]:
 
 
 def _reference(axes: Any, text: str, height: float) -> None:
-    axes.axhline(height, color=_QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.axhline(height, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         text,
         xy=(0.01, height),
         xycoords=axes.get_yaxis_transform(),
         xytext=(0, 3),
         textcoords="offset points",
-        color=_QUIET,
+        color=QUIET,
         fontsize=8.5,
     )
 
 
-def _tidy(axes: Any, title: str) -> None:
-    axes.set_title(title, loc="left", color=_TEXT, fontsize=12, fontweight="bold")
-    axes.set_xlabel("frames", color=_TEXT)
+def _tidy(axes: Any, title: str, last: bool = True) -> None:
+    axes.set_title(title, loc="left", color=TEXT, fontsize=12, fontweight="bold")
+    axes.set_xlabel("frames" if last else "", color=TEXT)
     axes.xaxis.set_major_formatter(lambda value, _: short(value))
     axes.locator_params(axis="x", nbins=6)
-    axes.grid(True, color=_GRID, linewidth=0.8)
+    axes.grid(True, color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.margins(x=0.01)
     axes.set_xlim(left=0)
-    axes.tick_params(colors=_TEXT, length=0)
+    plain_axes(axes)
+
+
+def plain_axes(axes: Any) -> None:
+    """Without ticks and frame."""
+    axes.tick_params(colors=TEXT, length=0)
     for side in ("top", "right", "left", "bottom"):
         axes.spines[side].set_visible(False)
 

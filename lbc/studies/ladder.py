@@ -7,7 +7,7 @@ changes one thing about it.
 
 from __future__ import annotations
 
-from lbc.studies.runner import Study, Variant
+from lbc.studies.plan import Study, Variant
 
 # Each rung keeps the switches of all rungs before it.
 CLIMB: tuple[tuple[str, tuple[str, ...]], ...] = (

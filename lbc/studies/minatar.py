@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbc.studies.runner import Study, Variant
+from lbc.studies.plan import Study, Variant
 
 GAMES = ("Breakout", "Asterix")
 

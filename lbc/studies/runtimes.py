@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbc.studies.runner import Study, Variant
+from lbc.studies.plan import Study, Variant
 
 TASKS = {"Catch": "catch", "CartPole": "cartpole", "MinAtar Breakout": "minatar"}
 RUNTIMES = ("serial", "local")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbc.studies.runner import Study, Variant
+from lbc.studies.plan import Study, Variant
 
 TASKS = {"Catch": "catch", "DeepSea, depth 10": "deepsea"}
 ALGORITHMS = {"LBC-BM": "", "random selection": "+random-selection", "one policy": "+one-policy"}

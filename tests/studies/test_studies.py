@@ -4,8 +4,13 @@ from pathlib import Path
 import pytest
 
 from lbc.cards import resolve
-from lbc.studies.__main__ import STUDIES, main
+from lbc.cli import main as lbc
+from lbc.studies.catalogue import STUDIES
 from lbc.studies.ladder import CLIMB
+
+
+def main(arguments: list[str]) -> int:
+    return lbc(["study", *arguments])
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES))

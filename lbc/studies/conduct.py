@@ -1,0 +1,88 @@
+"""A study from its first run to its last sentence: do what is missing, draw, write, print."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lbc.errors import UserError, missing_extra
+from lbc.studies.plan import Run, Study, missing, panels_of
+from lbc.studies.presentation import Canvas, Panels, Shown
+from lbc.studies.runner import execute
+
+
+def conduct(
+    study: Study,
+    runs: Sequence[Run],
+    figure: Path | None = None,
+    jobs: int | None = None,
+    stale: str = "refuse",
+    smooth: int = 5,
+    also: Sequence[str] = (),
+    draw: bool = False,
+) -> int:
+    """Does the missing ones of ``runs`` (none with ``draw``), then shows those that have finished."""
+    _require_matplotlib()
+    extra = [_extra(text) for text in also]
+    todo = missing(runs, stale)
+    print(f"{study.name}: {study.question}  {len(runs)} runs, {len(runs) - len(todo)} done already.")
+    failures = execute(todo, jobs) if todo and not draw else []
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    panels = {task: dict(panel) for task, panel in panels_of(runs).items()}
+    for label, paths in extra:
+        for panel in panels.values():
+            panel[label] = paths
+    absent = sum(not run.finished() for run in runs)
+    if not panels:
+        folder = runs[0].path.parents[1]
+        raise UserError(f"no run in '{folder}' has finished yet, so there is nothing to draw.")
+    note = f"{absent} of {len(runs)} runs are missing or unfinished and left out." if absent else ""
+    show(study, panels, runs[0].path.parents[1], figure, smooth, note)
+    return 1 if failures else 0
+
+
+def show(
+    study: Study, panels: Panels, folder: Path, figure: Path | None = None, smooth: int = 5, note: str = ""
+) -> Shown:
+    """Figures, numbers and findings of run directories, written into ``folder`` and printed."""
+    _require_matplotlib()
+    folder.mkdir(parents=True, exist_ok=True)
+    figure = figure or folder / f"{study.name}.png"
+    if figure.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UserError(f"--figure is '{figure}', but should end in .png, .svg or .pdf.")
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    canvas = Canvas(figure, study.question, dict(study.references), smooth)
+    shown = study.present(panels, canvas)
+    text = "\n\n".join(part for part in (shown.table, shown.findings, note) if part)
+    report, numbers = folder / f"{study.name}.md", folder / f"{study.name}.csv"
+    report.write_text(f"# {study.question}\n\n{text}\n", encoding="utf-8")
+    if shown.rows:
+        with numbers.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(shown.rows[0]))
+            writer.writeheader()
+            writer.writerows(shown.rows)
+    print(f"\n{text}\n")
+    for path in (*shown.figures, *([numbers] if shown.rows else []), report):
+        print(f"wrote {path}")
+    return shown
+
+
+def _require_matplotlib() -> None:
+    if not importlib.util.find_spec("matplotlib"):
+        raise missing_extra("matplotlib", "studies")
+
+
+def _extra(text: str) -> tuple[str, list[Path]]:
+    label, equals, pattern = text.partition("=")
+    if not (equals and label and pattern):
+        raise UserError(f"--also takes LABEL=DIRECTORIES, but got '{text}'.")
+    folders = [Path(folder) for folder in sorted(glob.glob(pattern))]
+    paths = [folder for folder in folders if (folder / "metrics.jsonl").exists()]
+    if not paths:
+        raise UserError(f"--also '{pattern}' matches no run directory.")
+    return label, paths

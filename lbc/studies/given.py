@@ -1,0 +1,66 @@
+"""Run directories that somebody else made: which of them are seeds of one variant, and of which game."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from lbc.cards import from_toml
+from lbc.cards.toml import text_of
+from lbc.config import Config
+from lbc.errors import UserError
+from lbc.reporting import RunDirectory, read_metrics
+from lbc.scores.runs import runs_in
+from lbc.studies.presentation import Panels
+
+_SEED = re.compile(r"-s\d+(-\d{8}-\d{6})?$")
+
+
+def panels_given(paths: Sequence[Path]) -> Panels:
+    """Game -> label -> directories.  Each of ``paths`` is a run directory or a folder of them.
+
+    Runs of one game whose configurations differ in nothing but the seed are one variant.
+    """
+    directories = {directory.resolve(): directory for path in paths for directory in runs_in(path)}
+    variants: dict[tuple[str, Config], list[Path]] = {}
+    for directory in directories.values():
+        config = config_of(directory)
+        if not any("frames" in report for report in read_metrics(RunDirectory(directory).metrics)):
+            raise UserError(f"'{directory}' has no report yet; leave it out, or wait for its first one.")
+        variants.setdefault((config.environment.id, _without_seed(config)), []).append(directory)
+    panels: dict[str, dict[str, list[Path]]] = {}
+    for (game, _), members in variants.items():
+        panel = panels.setdefault(game, {})
+        panel[_unlike(_label(members[0]), panel)] = members
+    return panels
+
+
+def config_of(directory: Path) -> Config:
+    path = RunDirectory(directory).config
+    if not path.is_file():
+        raise UserError(f"'{directory}' is no run directory: it has no config.toml.")
+    try:
+        return from_toml(text_of(path))
+    except UserError as error:
+        raise UserError(f"'{path}' cannot be read today: {error}") from None
+
+
+def _without_seed(config: Config) -> Config:
+    return replace(config, run=replace(config.run, seed=0))
+
+
+def _label(directory: Path) -> str:
+    """Runs of a study lie in ``<label>/seed<k>``; the name of others ends in their seed, perhaps a date."""
+    path = directory.resolve()
+    name = path.parent.name if re.fullmatch(r"seed\d+", path.name) else _SEED.sub("", path.name)
+    return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def _unlike(label: str, taken: dict[str, list[Path]]) -> str:
+    number, found = 1, label
+    while found in taken:
+        number += 1
+        found = f"{label} ({number})"
+    return found
