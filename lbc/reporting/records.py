@@ -109,10 +109,8 @@ def load_runs(pattern: str | Path | Sequence[str | Path]) -> DataFrame:
     tables = []
     for record in map(load_run, runs):
         table = record.metrics
-        for place, name in enumerate(("run", "variant", "seed")):
-            value = str(record.path) if name == "run" else getattr(record, name)
-            table.insert(place, name, value)
-        tables.append(table)
+        named = table.assign(run=str(record.path), variant=record.variant, seed=record.seed)
+        tables.append(named[["run", "variant", "seed", *table.columns]])
     return _pandas().concat(tables, ignore_index=True)
 
 
