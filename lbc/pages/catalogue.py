@@ -115,7 +115,7 @@ class Catalogue:
         self._draw_sparklines()
         locked = _locked_inodes()
         found = [run.overview(locked) for run in self._runs.values()]
-        return sorted(found, key=lambda run: (-run["changed"] * (run["state"] != "running"), run["name"]))
+        return sorted(found, key=_place)
 
     def history(self, identity: str) -> History:
         """Of one run, refreshed; the least recently wanted are forgotten."""
@@ -188,6 +188,11 @@ def _state(
     if running:
         return "running", "" if newest else "No report yet; the first comes within seconds."
     return "stopped", f"It ended without a summary, as after a kill; {resume}"
+
+
+def _place(run: dict[str, Any]) -> tuple[bool, int, str]:
+    over = run["state"] != "running"
+    return over, -run["changed"] if over else 0, run["name"]
 
 
 def _locked_inodes() -> frozenset[int]:

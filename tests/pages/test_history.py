@@ -187,7 +187,9 @@ def test_states_of_runs(tmp_path: Path) -> None:
     for folder in tmp_path.iterdir():
         if folder.name != "running":
             os.utime(folder / "metrics.jsonl", (1e9, 1e9))
-    found = {run["name"]: run for run in Catalogue([tmp_path]).overview()}
+    listed = Catalogue([tmp_path]).overview()
+    assert listed[0]["name"] == "running"
+    found = {run["name"]: run for run in listed}
     assert {name: run["state"] for name, run in found.items()} == {
         "finished": "finished",
         "interrupted": "stopped",
