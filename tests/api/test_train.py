@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -149,6 +151,35 @@ def test_an_exception_in_a_callback_is_raised_after_a_valid_checkpoint(when, tmp
         assert checkpoint.frames < 300 and lbc.resume(tmp_path / "run", show=False).summary["frames"] >= 300
 
 
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_signal_ends_the_run_properly_and_is_raised(number, raised, tmp_path):
+    class Interrupting(lbc.Callback):
+        def on_report(self, metrics):
+            os.kill(os.getpid(), number)
+
+    handler = signal.getsignal(number)
+    with pytest.raises(raised):
+        lbc.train("catch", out=tmp_path / "run", callbacks=[Interrupting()], **TINY)
+    assert signal.getsignal(number) is handler
+    record = lbc.load_run(tmp_path / "run")
+    assert record.summary["outcome"] == "interrupted" and record.summary["frames"] < 300
+
+
+def test_a_tracker_that_cannot_be_reached_does_not_end_training(tmp_path, monkeypatch):
+    """A package with MLflow's interface, whose server is away."""
+    (tmp_path / "mlflow.py").write_text("def MlflowClient():\n    raise ConnectionError('no route')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mlflow", raising=False)
+    options = TINY | {"run": TINY["run"] | {"sinks": ["mlflow:comparison"]}}
+    with pytest.warns(UserWarning, match=r"mlflow takes no further report of this run \(no route\)") as said:
+        result = lbc.train("catch", out=tmp_path / "run", **options)
+    sys.modules.pop("mlflow")
+    assert result.summary["outcome"] == "finished" and len(said) == 1
+    assert not (tmp_path / "run" / "tensorboard").exists()
+
+
 def test_fine_tuning_begins_where_the_other_run_ended(catch, tmp_path):
     """The first evaluation, before anything could be learned, is better than without; all else is new."""
     start = {"show": False, "frames": 8, "run": {"threads": 1, "reports": 1}, "actor.num_envs": 8}
@@ -176,8 +207,9 @@ def test_weights_that_do_not_fit_are_refused(catch, tmp_path, capsys):
         assert not (tmp_path / "run").exists()
         return line
 
-    assert "'core" not in refused("environment.catch_actions=4")
-    assert "has shape (3, 64) there and (4, 64) here" in refused("environment.catch_actions=4")
+    assert "'value.0.weight' has shape (64, 68) there and (64, 69) here" in refused(
+        "environment.catch_actions=4"
+    )
     assert "exists only here" in refused("model.value_head=own")
     assert "exists only there" in refused("model.auxiliary_forward=false")
     assert "has 3 policies, but this run has 2" in refused(
