@@ -28,7 +28,8 @@ class Dashboard:
     open: bool = False
 
     def run(self) -> int:
-        from lbc.pages.server import is_loopback, serve
+        from lbc.pages.guard import is_loopback
+        from lbc.pages.server import serve
 
         for path in self.runs:
             if "\0" in path:

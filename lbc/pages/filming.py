@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lbc.pages.catalogue import Run
+from lbc.pages.overview import Run
 
 STEPS = 240  # of a film
 _FILMS = 6  # kept on disk

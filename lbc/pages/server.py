@@ -1,17 +1,12 @@
 """The dashboard's server: a page, and the numbers of the listed runs as JSON.
 
-It only reads.  A request names a run by its number in the list, never by a path; pages of other sites can
-neither ask (Sec-Fetch-Site) nor pretend to be this one (Host), and the page itself may load nothing from
-elsewhere (Content-Security-Policy).
+It only reads, and a request names a run by its number in the list, never by a path.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import ipaddress
 import json
-import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -24,6 +19,7 @@ from lbc.errors import UserError, missing_extra
 from lbc.pages.catalogue import Catalogue
 from lbc.pages.diagnostics import diagnose
 from lbc.pages.filming import Studio
+from lbc.pages.guard import Guard, is_loopback
 from lbc.reporting.colours import DARK_PALETTE, FILLS, PALETTE
 
 if TYPE_CHECKING:
@@ -32,18 +28,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_INLINE = re.compile(r"""\.textContent=(['"`])((?:(?!\1)[^\\]|\\.)*)\1""")
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' {styles}; style-src-attr 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 
 class Dashboard:
@@ -108,14 +92,10 @@ def application(dashboard: Dashboard, names: Sequence[str] = ()) -> Starlette:
     try:
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
-        from starlette.requests import Request
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
     except ImportError:
         raise missing_extra("starlette", "dashboard") from None
-
-    every = _HEADERS | {"Content-Security-Policy": _POLICY.format(styles=" ".join(_styles()))}
-    own = [(key.lower().encode(), value.encode()) for key, value in every.items()]
 
     def answer(ask: Callable[[Request], Any], media: str = "application/json") -> Callable[..., Response]:
         def endpoint(request: Request) -> Response:
@@ -130,32 +110,6 @@ def application(dashboard: Dashboard, names: Sequence[str] = ()) -> Starlette:
 
         return endpoint
 
-    class Guard:
-        """Refuses strangers, and puts the headers on every answer."""
-
-        def __init__(self, app: Any) -> None:
-            self._app = app
-
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            if scope["type"] != "http":
-                return await self._app(scope, receive, send)
-
-            async def with_headers(message: Any) -> None:
-                if message["type"] == "http.response.start":
-                    given = {key for key, _ in message["headers"]}
-                    message["headers"] += [header for header in own if header[0] not in given]
-                await send(message)
-
-            headers = Request(scope).headers
-            app = self._app
-            if not known_host(headers.get("host", ""), names):
-                app = PlainTextResponse("This name is not the dashboard's; open it by its IP address.", 421)
-            elif headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and (
-                headers.get("sec-fetch-mode") != "navigate" or scope["path"] != "/"
-            ):
-                app = PlainTextResponse("Another site may not ask for this.", 403)
-            return await app(scope, receive, with_headers)
-
     routes = [Route("/", _file("index.html")), Route("/plotly.js", _plotly)]
     routes += [Route(f"/{name}", _file(name)) for name in _static() if name != "index.html"]
     routes += [
@@ -165,7 +119,8 @@ def application(dashboard: Dashboard, names: Sequence[str] = ()) -> Starlette:
         Route("/api/runs/{run}/film", answer(dashboard.film)),
         Route("/api/runs/{run}/film.gif", answer(dashboard.picture, "image/gif")),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard)])
+    guard = Middleware(Guard, names=names, script=_plotly_path())
+    return Starlette(routes=routes, middleware=[guard])
 
 
 def serve(roots: Sequence[Path], host: str, port: int, ready: Callable[[str], None]) -> None:
@@ -188,26 +143,6 @@ def serve(roots: Sequence[Path], host: str, port: int, ready: Callable[[str], No
         uvicorn.Server(config).run(sockets=[listener])  # closes it
     finally:
         dashboard.close()
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def known_host(header: str, names: Sequence[str]) -> bool:
-    """An address, localhost or a given name: no other name can be made to point here (DNS rebinding)."""
-    name = header.rsplit(":", 1)[0] if not header.endswith("]") else header
-    name = name.strip("[]").lower()
-    if name in ("localhost", *(given.lower() for given in names)):
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -258,12 +193,3 @@ def _plotly(request: Request) -> Response:
 
     headers = {"Cache-Control": "private, max-age=86400"}
     return FileResponse(_plotly_path(), media_type="text/javascript", headers=headers)
-
-
-def _styles() -> list[str]:
-    """Of the style sheets that plotly.js writes into a page, as a policy names them: these and no others."""
-    texts = {
-        re.sub(r"\\(.)", r"\1", found[2]) for found in _INLINE.finditer(_plotly_path().read_text("utf-8"))
-    }
-    hashes = (hashlib.sha256(text.encode()).digest() for text in texts | {""})
-    return sorted(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)

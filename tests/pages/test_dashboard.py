@@ -17,7 +17,7 @@ import pytest
 
 from lbc.cli import main
 from lbc.pages.filming import own_code
-from lbc.pages.server import known_host
+from lbc.pages.guard import known_host
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("plotly")

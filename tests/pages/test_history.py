@@ -184,6 +184,7 @@ def test_states_of_runs(tmp_path: Path) -> None:
     (tmp_path / "no_config" / "config.toml").unlink()
     (tmp_path / "bad_config" / "config.toml").write_bytes(b"\xff = [")
     (tmp_path / "bad_metrics" / "metrics.jsonl").write_bytes(b"\x00\x01 nothing\n")
+    (tmp_path / "killed" / "checkpoints" / "10").mkdir(parents=True)
     for folder in tmp_path.iterdir():
         if folder.name != "running":
             os.utime(folder / "metrics.jsonl", (1e9, 1e9))
@@ -199,7 +200,8 @@ def test_states_of_runs(tmp_path: Path) -> None:
         "bad_metrics": "damaged",
         "running": "running",
     }
-    assert "--resume" in found["killed"]["says"] and "metrics.jsonl" in found["bad_metrics"]["says"]
+    assert "--resume" in found["killed"]["says"] and "--resume" not in found["interrupted"]["says"]
+    assert "metrics.jsonl" in found["bad_metrics"]["says"]
     one = found["running"]
     assert (one["game"], one["seed"], one["frames"], one["score"], one["budget"]) == ("catch", 3, 10, 1, 50)
 
