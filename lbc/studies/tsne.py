@@ -52,25 +52,26 @@ def visited_states(panels: Panels, canvas: Canvas) -> Shown:
     """One panel per variant, of its first run; grey: the others' states in the same plane."""
     try:
         from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
     except ImportError:
         raise missing_extra("scikit-learn", "studies") from None
     if len(panels) > 1:
         raise UserError(f"t-SNE lays out states of one game, but these runs played {', '.join(panels)}.")
     chosen = _two_runs(next(iter(panels.values())))
-    everybody = [_visits(label, path) for label, path in chosen]
-    flat = _components(
-        np.concatenate([visits.frames.reshape(len(visits.frames), -1) for visits in everybody])
-    )
-    perplexity = min(PERPLEXITY, (len(flat) - 1) / 3.0)
-    plane = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(flat)
-    owner = np.repeat(np.arange(len(everybody)), [len(visits.frames) for visits in everybody])
+    with threadpool_limits(1):  # small matrices: more threads would only wait for each other
+        everybody = [_visits(label, path) for label, path in chosen]
+        states = [visits.frames.reshape(len(visits.frames), -1) for visits in everybody]
+        flat = _components(np.concatenate(states))
+        perplexity = min(PERPLEXITY, (len(flat) - 1) / 3.0)
+        plane = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(flat)
+        owner = np.repeat(np.arange(len(everybody)), [len(visits.frames) for visits in everybody])
+        mixing = neighbours_of_the_same(flat, owner)
     game = next(iter(panels)) or canvas.title
     _draw(plane, owner, everybody, game, canvas.png)
     rows = [
         {"variant": everybody[k].label, "x": float(x), "y": float(y), "return_to_go": float(value)}
         for (x, y), k, value in zip(plane, owner, np.concatenate([v.to_go for v in everybody]), strict=True)
     ]
-    mixing = neighbours_of_the_same(flat, owner)
     lines = [
         f"| {v.label} | {len(v.scores)} | {v.scores.mean():.2f} | {v.steps:,} | {len(v.frames)} "
         f"| {v.distinct} |"
@@ -108,7 +109,7 @@ def _visits(label: str, run: Path) -> Visits:
         frames += [scene.frame for scene in scenes]
         to_go += [final - scene.score for scene in scenes]
         scores.append(final)
-        if len(frames) >= 4 * STATES:
+        if len(frames) >= 3 * STATES:
             break
     some = np.unique(np.linspace(0, len(frames) - 1, STATES).round().astype(int))
     drawn = np.stack([frames[i] for i in some]).astype(np.float64)

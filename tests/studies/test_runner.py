@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from lbc.errors import UserError
+from lbc.reporting import RunDirectory
 from lbc.studies import Study, Variant, execute, missing, plan
 
 WRITES = """
@@ -46,7 +47,7 @@ def test_a_command_runs_once_per_seed_and_is_not_repeated(tmp_path: Path) -> Non
     assert missing(runs) == []
 
 
-def test_an_unfinished_run_is_removed_and_run_again(tmp_path: Path) -> None:
+def test_an_unfinished_run_without_a_checkpoint_is_removed_and_run_again(tmp_path: Path) -> None:
     (run,) = runs = plan(study(foreign(WRITES)), [1], tmp_path, frames=100)
     run.path.mkdir(parents=True)
     (run.path / "summary.json").write_text('{"outcome": "interrupted"}')
@@ -116,6 +117,46 @@ def test_a_preset_runs_as_the_command_line_would(tmp_path: Path) -> None:
     changed = replace(run, variant=replace(variant, sets=(*variant.sets, "learner.clip_norm=7.0")))
     with pytest.raises(UserError, match=r"learner.clip_norm was 0.5, and is 7.0 today"):
         missing([changed])
+
+
+def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    variant = Variant("main", "catch", ("actor.num_envs=8", "run.reports=60"))
+    (run,) = runs = plan(study(variant), [1], tmp_path, frames=3000)
+    process = subprocess.Popen(
+        [*run.command()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    metrics = run.path / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if metrics.exists() and len(metrics.read_bytes().splitlines()) >= 3:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 143
+    played = [json.loads(line)["frames"] for line in metrics.open()]
+    assert played[-1] < 3000 and run.resumable() and missing(runs) == runs
+    assert run.command()[-2:] == ["--resume", str(run.path)]
+    other = replace(run, variant=replace(variant, sets=(*variant.sets, "learner.clip_norm=7.0")))
+    assert not other.resumable()  # what lies there is not this run
+    (run.path / "note").touch()
+    assert execute(runs, stream=io.StringIO()) == []
+    assert run.finished() and (run.path / "note").exists()
+    after = [json.loads(line)["frames"] for line in metrics.open()]
+    assert after[: len(played) - 1] == played[:-1] and after == sorted(set(after)) and after[-1] >= 3000
+
+
+def test_a_run_that_another_process_works_on_is_left_alone(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    (run,) = runs = plan(study(foreign(WRITES)), [1], tmp_path, frames=100)
+    run.path.mkdir(parents=True)
+    (run.path / "metrics.jsonl").touch()
+    theirs = RunDirectory(run.path)
+    theirs.lock()
+    with pytest.raises(UserError, match="another process is at work"):
+        execute(runs, stream=io.StringIO())
+    assert (run.path / "metrics.jsonl").exists()
+    theirs.unlock()
+    assert execute(runs, stream=io.StringIO()) == []
 
 
 def test_what_cannot_run_is_said_before_anything_starts(tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def test_the_command_runs_draws_and_prints(tmp_path: Path, capsys: pytest.Captur
     assert "### Catch" in (tmp_path / "toy" / "toy.md").read_text()
     assert main(arguments) == 0
     assert "2 runs, 2 done already" in capsys.readouterr().out
+    more = [*arguments, "--draw"]
+    more[more.index("--seeds") + 1] = "1-2"
+    assert main(more) == 0  # runs nothing
+    assert "2 of 4 runs are missing or unfinished and left out." in capsys.readouterr().out
+    assert not (tmp_path / "toy" / "catch-random-selection" / "seed2").exists()
 
 
 def test_a_study_can_be_narrowed_to_a_task() -> None:
