@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -121,6 +122,8 @@ def evaluate(
 
 
 def _train(session: Session, callbacks: Sequence[Callback], show: bool) -> TrainedRun:
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a script, read again by a process
+        raise UserError("a script that calls lbc.train needs `if __name__ == '__main__':` around it.")
     threads = torch.get_num_threads()  # a run has its own number; the program gets its back
     with contextlib.ExitStack() as stack:
         stack.callback(torch.set_num_threads, threads)
