@@ -36,18 +36,21 @@ class Run:
 
     def overview(self, locked: frozenset[int]) -> dict[str, Any]:
         config, now = self.config, time.time()
+        if config is None and self.directory.config.exists():
+            config = {}  # of no run
         summary = self._file(self.directory.summary, _json) or {}
         newest = self._file(self.directory.metrics, _newest) or {}
         size, changed = _size_and_time(self.directory.metrics)
         running = self._inode() in locked or now - changed < _QUIET_SECONDS
-        state, says = _state(config, summary, newest, size, running, self._resume())
+        resume = "" if summary.get("outcome") == "finished" else self._resume()
+        state, says = _state(config, summary, newest, size, running, resume)
         tables = config or {}
         return {
             "id": self.id,
             "name": self.name,
             "state": state,
             "says": says,
-            "game": _text(tables, "environment", "id"),
+            "game": _text(tables, "environment", "id") or printable(str(summary.get("environment", ""))),
             "seed": _first(_table(tables, "run").get("seed")),
             "budget": _first(_table(tables, "run").get("frames")),
             "frames": _first(newest.get("frames")),
@@ -68,6 +71,7 @@ class Run:
         return True
 
     def _resume(self) -> str:
+        """Empty where there is nothing to go on from."""
         words = f" `lbc train --resume {printable(str(self.directory.path))}` goes on."
         return words if self.directory.saved() else ""
 
@@ -100,8 +104,8 @@ def _state(
     resume: str,
 ) -> tuple[str, str]:
     """Running, finished, stopped or damaged, and a sentence where one helps."""
-    if config is None or not _text(config, "environment", "id"):
-        return "damaged", "Its config.toml is missing, or is no configuration of a run."
+    if config is not None and not _text(config, "environment", "id"):
+        return "damaged", "Its config.toml is no configuration of a run."
     if size > 0 and not newest:
         return "damaged", "No line of its metrics.jsonl is a report."
     if summary.get("outcome") == "finished":

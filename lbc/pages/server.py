@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lbc.errors import UserError, missing_extra
 from lbc.pages.catalogue import Catalogue
@@ -140,9 +141,14 @@ def serve(roots: Sequence[Path], host: str, port: int, ready: Callable[[str], No
         )
         name = f"[{host}]" if ":" in host else host
         ready(f"http://{name}:{listener.getsockname()[1]}/")
+        signal.signal(signal.SIGTERM, _end)  # uvicorn raises the signal again when it has stopped
         uvicorn.Server(config).run(sockets=[listener])  # closes it
     finally:
         dashboard.close()
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _listen(host: str, port: int) -> socket.socket:

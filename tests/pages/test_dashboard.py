@@ -49,8 +49,8 @@ class Served:
         assert status == 200, body
         return json.loads(body)
 
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
         return self.process.wait(20)
 
 
@@ -267,7 +267,10 @@ def test_who_listens_beyond_this_machine_is_warned(
     assert "there is no password" in capsys.readouterr().err
 
 
-def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_nothing_is_left_behind(
+    number: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     run = make_run(tmp_path / "run")
@@ -275,5 +278,5 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     served = Served(run)
     assert list((tmp_path / "temporary").glob("lbc-films-*"))
     assert [found["name"] for found in served.json("/api/runs")["runs"]] == ["run"]
-    assert served.stop() == 130
+    assert served.stop(number) == code
     assert not list((tmp_path / "temporary").glob("lbc-films-*")) and sorted(run.iterdir()) == before

@@ -181,7 +181,7 @@ def test_states_of_runs(tmp_path: Path) -> None:
         make_run(tmp_path / name)
     (tmp_path / "finished" / "summary.json").write_text('{"outcome": "finished"}')
     (tmp_path / "interrupted" / "summary.json").write_text('{"outcome": "interrupted"}')
-    (tmp_path / "no_config" / "config.toml").unlink()
+    (tmp_path / "no_config" / "config.toml").unlink()  # somebody else's metrics.jsonl
     (tmp_path / "bad_config" / "config.toml").write_bytes(b"\xff = [")
     (tmp_path / "bad_metrics" / "metrics.jsonl").write_bytes(b"\x00\x01 nothing\n")
     (tmp_path / "killed" / "checkpoints" / "10").mkdir(parents=True)
@@ -195,7 +195,7 @@ def test_states_of_runs(tmp_path: Path) -> None:
         "finished": "finished",
         "interrupted": "stopped",
         "killed": "stopped",
-        "no_config": "damaged",
+        "no_config": "stopped",
         "bad_config": "damaged",
         "bad_metrics": "damaged",
         "running": "running",

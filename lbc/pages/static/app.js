@@ -174,7 +174,7 @@ async function news() {
     } while (again);
     $("lost").hidden = true;
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;  // fetch without an answer
+    if (error.status === undefined) throw error;
     $("lost").hidden = false;
   } finally {
     asking = false;
@@ -204,7 +204,9 @@ async function refreshFilm() {
   try {
     const found = await data.film(run.id);
     if (run.id === state.cursor) panels.film(run, found);
-  } catch { /* the next round says so */ }
+  } catch (error) {
+    if (error.status === undefined) throw error;  // else the next round says so
+  }
 }
 
 // ---- hands
@@ -298,7 +300,10 @@ async function begin() {
     drawRuns();
     reveal(state.cursor);
     setTimeout(charts.load);  // the list is painted first
-  } catch { $("lost").hidden = false; }
+  } catch (error) {
+    if (error.status === undefined) throw error;
+    $("lost").hidden = false;
+  }
   await news();
   setInterval(() => { if (!document.hidden) news(); }, EVERY);
 }

@@ -6,8 +6,9 @@ export let folders = "";
 const curves = new Map();  // id -> { generation, kept, columns, seen }
 let version = "";
 
+// An error with a status is the server's; any other is this page's own.
 async function ask(path) {
-  const answer = await fetch(path, { cache: "no-store" });
+  const answer = await fetch(path, { cache: "no-store" }).catch(() => ({ ok: false, status: 0 }));
   if (answer.status === 204) return null;
   if (!answer.ok) throw Object.assign(new Error(`${path}: ${answer.status}`), { status: answer.status });
   return answer.json();

@@ -6,17 +6,22 @@ const SIGNS = { red: ["×", "bad"], amber: ["!", "look"], green: ["✓", "good"]
 const ORDER = ["red", "amber", "green", "grey"];
 const place = (id) => document.getElementById(id);
 
+let said = "";
+
 export function head(run) {
+  const now = run ? JSON.stringify([run, ago(run.changed)]) : "";
+  if (now === said && now) return;
+  said = now;
   place("name").textContent = run ? run.name : "No run chosen";
   const facts = place("facts");
-  if (!run) { facts.textContent = ""; place("tiles").replaceChildren(); return complain(null); }
+  if (!run) { facts.textContent = ""; place("tiles").replaceChildren(); complain(null); return; }
   const budget = run.budget ? ` of ${short(run.budget)}` : "";
   facts.replaceChildren(element("span", `state ${run.state}`, run.state),
     ` · ${run.game || "unknown game"}${run.seed === null ? "" : ` · seed ${run.seed}`}${run.changed ? ` · last report ${ago(run.changed)}` : ""}`);
   const tiles = [["score", short(run.score)], ["best episode", short(run.best)], ["frames", `${short(run.frames)}${budget}`],
     ["frames/s", short(run.speed)], ["trained for", lasting(run.seconds)]];
   place("tiles").replaceChildren(...tiles.map(([name, value]) => element("div", "", "", element("dt", "", name), element("dd", "", value))));
-  return complain(run);
+  complain(run);
 }
 
 function complain(run) {
@@ -63,6 +68,8 @@ export function findings(found) {
   }));
 }
 
+const folded = (image) => element("details", "", "", element("summary", "", "Show the film"), image);
+
 // The picture changes only where there is a newer one, so that it does not begin anew.
 export function film(run, found) {
   const box = place("film"), note = place("film-note");
@@ -74,7 +81,7 @@ export function film(run, found) {
     const image = element("img");
     image.src = `api/runs/${run.id}/film.gif?${encodeURIComponent(found.version)}`;
     image.alt = "An episode of the newest checkpoint, with every policy's opinion beside the game";
-    box.replaceChildren(image);
+    box.replaceChildren(matchMedia("(prefers-reduced-motion: reduce)").matches ? folded(image) : image);
   } else {
     const says = found?.says || (found?.making ? "An episode is being filmed; that takes some seconds." : "A film follows when the one before it is done.");
     box.replaceChildren(element("p", "empty", "", ...withCode(says)));
