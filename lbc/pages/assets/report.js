@@ -133,7 +133,7 @@
 
   addEventListener("beforeprint", () => {
     root.dataset.theme = "light";
-    charts.forEach((element) => { if (element.offsetParent) draw(element); });
+    charts.forEach((element) => { if (element.checkVisibility()) draw(element); });
   });
   addEventListener("afterprint", () => setTheme(wanted()));
 
