@@ -57,7 +57,7 @@ def draw(seeds: Sequence[Sequence[Course]], png: Path, title: str) -> None:
     figure.suptitle(f"{title}, {words}", x=0.01, ha="left", color=TEXT, fontsize=12, fontweight="bold")
     note = "Horizontal: frames.  Grey: no episode, or a region that no bandit knows."
     figure.supxlabel(note, x=0.01, ha="left", color=QUIET, fontsize=8.5)
-    figure.savefig(png, dpi=100)
+    figure.savefig(png, dpi=90)
 
 
 def _relative(returns: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ def _finding(title: str, seeds: Sequence[Sequence[Course]]) -> str:
         regions = course.dimension.regions
         strongest = late.max(1)
         centre = late @ (np.arange(regions) + 0.5) / regions  # 0: the lowest region, 1: the highest
-        lean = "low" if (centre < 0.45).all() else "high" if (centre > 0.55).all() else ""
+        lean = "low" if (centre < 0.4).all() else "high" if (centre > 0.6).all() else ""
         if course.dimension.component < 0:
             lean = ""  # a joint dimension has no low and high
         twice = bool((strongest > 2.0 / regions).all())
@@ -65,7 +65,7 @@ def _finding(title: str, seeds: Sequence[Sequence[Course]]) -> str:
     return (
         f"{title}, last {LATE:.0%} of the frames, {count}: {'; '.join(sentences)}. "
         "(A preference counts where, in every seed, one region has more than twice its even share; a side, "
-        "where every seed's mean place is below 45% or above 55% of the range.)"
+        "where every seed's mean place is below 40% or above 60% of the range.)"
     )
 
 

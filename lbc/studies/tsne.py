@@ -152,7 +152,7 @@ def _finding(everybody: list[Visits], mixing: float) -> str:
     even = sum((len(v.frames) * (len(v.frames) - 1)) for v in everybody) / (size * (size - 1))
     noise = 2.0 * (even * (1.0 - even) / size) ** 0.5
     verdict = (
-        "they visit different states"
+        "these two runs visit different states"
         if mixing > even + 2.0 * noise
         else "nothing here tells their states apart"
     )
@@ -190,4 +190,4 @@ def _draw(plane: np.ndarray, owner: np.ndarray, everybody: list[Visits], title: 
     figure.suptitle(f"{title}: visited states", x=0.01, ha="left", color=TEXT, fontsize=12, fontweight="bold")
     note = "One t-SNE plane for both; grey: the other agent's states."
     figure.supxlabel(note, x=0.01, ha="left", color=QUIET, fontsize=8.5)
-    figure.savefig(png, dpi=110)
+    figure.savefig(png, dpi=95)
