@@ -90,6 +90,7 @@ class Agent:
         state: what the last call returned, which moves on in place; without one a new episode begins,
             with `psi` or else the favourite
         reward: what the last action brought, unshaped
+        seed: of a new episode's actions, which are drawn
         """
         first = state is None
         if state is None:

@@ -48,8 +48,8 @@ class RunRecord:
     @cached_property
     def metrics(self) -> DataFrame:
         """One row per report; nested numbers are columns such as ``policy/0/target_entropy``."""
-        table = _pandas().DataFrame([dict(scalars(report)) for report in self.reports])
-        whole = [name for name in _COUNTS if name in table and table[name].notna().all()]
+        table = _pandas().DataFrame([_numbers(report) for report in self.reports])
+        whole = [name for name in _COUNTS if name in table and (table[name].abs() < 2**53).all()]
         return table.astype(dict.fromkeys(whole, "int64"))
 
     @cached_property
@@ -112,6 +112,13 @@ def load_runs(pattern: str | Path | Sequence[str | Path]) -> DataFrame:
         named = table.assign(run=str(record.path), variant=record.variant, seed=record.seed)
         tables.append(named[["run", "variant", "seed", *table.columns]])
     return _pandas().concat(tables, ignore_index=True)
+
+
+def _numbers(report: dict[str, Any]) -> dict[str, float]:
+    try:
+        return dict(scalars(report))
+    except RecursionError:  # nested beyond all reason: no report of ours
+        return {}
 
 
 def _runs_in(path: Path) -> list[Path]:

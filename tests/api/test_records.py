@@ -71,6 +71,8 @@ def test_foreign_folders_are_told_in_a_sentence(tmp_path):
         lbc.load_run(tmp_path)
     (tmp_path / "config.toml").write_text("")
     (tmp_path / "metrics.jsonl").write_text('[1]\n"x"\n{"dimensions": [3, {"name": 1, "chosen": [1]}]}\n')
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"frames": 1e300, "deep": ' + "[" * 900 + "1" + "]" * 900 + "}\n")
     record = lbc.load_run(tmp_path)
-    assert len(record.metrics) == 1 and record.seed is None
+    assert len(record.metrics) == 2 and record.seed is None
     assert record.regions.chosen.tolist() == [1]

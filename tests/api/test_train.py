@@ -184,9 +184,8 @@ def test_fine_tuning_begins_where_the_other_run_ended(catch, tmp_path):
     """The first evaluation, before anything could be learned, is better than without; all else is new."""
     start = {"show": False, "frames": 8, "run": {"threads": 1, "reports": 1}, "actor.num_envs": 8}
     scratch = lbc.train("catch", seed=9, out=tmp_path / "scratch", **start)
-    tuned = lbc.train(
-        "catch", seed=9, out=tmp_path / "tuned", init=catch.path, **start, **{"learner.popart": False}
-    )
+    other = {"learner.popart": False, "environment.max_episode_steps": 20}  # other values, another game
+    tuned = lbc.train("catch", seed=9, out=tmp_path / "tuned", init=catch.path, **start, **other)
     scores = []
     for result in (scratch, tuned):
         ways = lbc.evaluate(result.path, episodes=60)
