@@ -190,7 +190,7 @@ def test_fine_tuning_begins_where_the_other_run_ended(catch, tmp_path):
     for result in (scratch, tuned):
         ways = lbc.evaluate(result.path, episodes=60)
         scores.append(np.mean([ways[f"component_{i}"].mean for i in (1, 2, 3)]))
-    assert scores[1] > scores[0] + 0.3, scores
+    assert scores[1] > scores[0] + 0.2, scores
     assert tuned.summary["init"] == str(catch.path) and tuned.summary["updates"] == 0
     assert lbc.load_run(tuned.path).config["run"]["init"] == str(catch.path)
     assert scratch.summary["init"] is None
