@@ -70,6 +70,9 @@ class Study:
         for option, value in (("jobs", self.jobs), ("smooth", self.smooth)):
             if value is not None and value < 1:
                 raise UserError(f"--{option} is {value}, but must be at least 1.")
+        for path in (*self.runs, self.out, self.figure or ""):
+            if "\0" in path:
+                raise UserError(f"'{path}' is no path.")
         if self.stale not in _STALE:
             raise UserError(
                 f"--stale is '{self.stale}', but must be {', '.join(_STALE[:-1])} or {_STALE[-1]}."

@@ -26,7 +26,7 @@ def conduct(
     draw: bool = False,
 ) -> int:
     """Does the missing ones of ``runs`` (none with ``draw``), then shows those that have finished."""
-    _require_matplotlib()
+    _check(study, figure)
     extra = [_extra(text) for text in also]
     todo = missing(runs, stale)
     print(f"{study.name}: {study.question}  {len(runs)} runs, {len(runs) - len(todo)} done already.")
@@ -50,11 +50,9 @@ def show(
     study: Study, panels: Panels, folder: Path, figure: Path | None = None, smooth: int = 5, note: str = ""
 ) -> Shown:
     """Figures, numbers and findings of run directories, written into ``folder`` and printed."""
-    _require_matplotlib()
+    _check(study, figure)
     folder.mkdir(parents=True, exist_ok=True)
     figure = figure or folder / f"{study.name}.png"
-    if figure.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UserError(f"--figure is '{figure}', but should end in .png, .svg or .pdf.")
     figure.parent.mkdir(parents=True, exist_ok=True)
     canvas = Canvas(figure, study.question, dict(study.references), smooth)
     shown = study.present(panels, canvas)
@@ -72,9 +70,13 @@ def show(
     return shown
 
 
-def _require_matplotlib() -> None:
-    if not importlib.util.find_spec("matplotlib"):
-        raise missing_extra("matplotlib", "studies")
+def _check(study: Study, figure: Path | None) -> None:
+    """Before hours are spent on runs that could not be drawn."""
+    for package, module in study.needs:
+        if not importlib.util.find_spec(module):
+            raise missing_extra(package, "studies")
+    if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UserError(f"--figure is '{figure}', but should end in .png, .svg or .pdf.")
 
 
 def _extra(text: str) -> tuple[str, list[Path]]:

@@ -75,7 +75,17 @@ def _dimensions(report: dict[str, Any], regions: Sequence[int]) -> bool:
     return (
         isinstance(entries, list)
         and len(entries) == len(regions)
-        and all(len(entry.get("chosen", ())) == count for entry, count in zip(entries, regions, strict=True))
+        and all(_tells(entry, count) for entry, count in zip(entries, regions, strict=True))
+    )
+
+
+def _tells(entry: Any, count: int) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    lists = [entry.get("chosen"), *([entry["mean_return"]] if entry.get("mean_return") else [])]
+    return all(
+        isinstance(x, list) and len(x) == count and all(v is None or isinstance(v, int | float) for v in x)
+        for x in lists
     )
 
 

@@ -15,6 +15,8 @@ from lbc.reporting import RunDirectory, read_metrics
 from lbc.scores.runs import runs_in
 from lbc.studies.presentation import Panels
 
+# Of a report, as far as studies draw them.
+_NUMBERS = ("seconds", "score_mean", "behavior_entropy", "kl_between_components", "kl_between_softmax")
 _SEED = re.compile(r"-s\d+(-\d{8}-\d{6})?$")
 
 
@@ -27,14 +29,29 @@ def panels_given(paths: Sequence[Path]) -> Panels:
     variants: dict[tuple[str, Config], list[Path]] = {}
     for directory in directories.values():
         config = config_of(directory)
-        if not any("frames" in report for report in read_metrics(RunDirectory(directory).metrics)):
-            raise UserError(f"'{directory}' has no report yet; leave it out, or wait for its first one.")
+        _require_reports(directory)
         variants.setdefault((config.environment.id, _without_seed(config)), []).append(directory)
     panels: dict[str, dict[str, list[Path]]] = {}
     for (game, _), members in variants.items():
         panel = panels.setdefault(game, {})
         panel[_unlike(_label(members[0]), panel)] = members
     return panels
+
+
+def _require_reports(directory: Path) -> None:
+    """That there are some, and that numbers are numbers: whoever draws them need not ask again."""
+    reports = read_metrics(RunDirectory(directory).metrics)
+    if not reports:
+        raise UserError(f"'{directory}' has no report yet; leave it out, or wait for its first one.")
+    for report in reports:
+        if not _is_number(report.get("frames")) or not all(
+            report.get(key) is None or _is_number(report[key]) for key in _NUMBERS
+        ):
+            raise UserError(f"'{RunDirectory(directory).metrics}' is damaged: a line of it is no report.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def config_of(directory: Path) -> Config:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lbc.cards import from_toml, resolve
+from lbc.cards import from_toml, resolve, text_of
 from lbc.config import Config
 from lbc.errors import UserError, nearest
 from lbc.reporting import RunDirectory, read_metrics
@@ -57,6 +57,7 @@ class Study:
     frames: int | None = None  # budget of every run; None: its card's
     references: tuple[tuple[str, float], ...] = ()  # lines in the figure: (text, score)
     present: Presentation = learning_curves  # from run directories to figures, numbers and findings
+    needs: tuple[tuple[str, str], ...] = (("matplotlib", "matplotlib"),)  # packages, and their modules
 
     def __post_init__(self) -> None:
         folders = [variant.folder for variant in self.variants]
@@ -119,7 +120,7 @@ class Run:
             return "" if played >= self.frames else f"it played {played:,} frames, not {self.frames:,}"
         wanted = self.config()
         try:
-            found = from_toml(RunDirectory(self.path).config.read_text(encoding="utf-8"))
+            found = from_toml(text_of(RunDirectory(self.path).config))
         except (OSError, UserError) as error:
             return f"its config.toml cannot be read today ({error})"
         for section, values in vars(wanted).items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbc.agents import Agent, load_agent
 from lbc.agents.film import play
-from lbc.errors import UserError, missing_extra
+from lbc.errors import UserError
 from lbc.studies.figures import QUIET, TEXT
 from lbc.studies.plan import Study, Variant
 from lbc.studies.presentation import Canvas, Panels, Shown
@@ -33,6 +33,7 @@ def study() -> Study:
         seeds=1,
         frames=200_000,
         present=visited_states,
+        needs=(("matplotlib", "matplotlib"), ("scikit-learn", "sklearn")),
     )
 
 
@@ -50,16 +51,18 @@ class Visits:
 
 def visited_states(panels: Panels, canvas: Canvas) -> Shown:
     """One panel per variant, of its first run; grey: the others' states in the same plane."""
-    try:
-        from sklearn.manifold import TSNE
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        raise missing_extra("scikit-learn", "studies") from None
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
     if len(panels) > 1:
         raise UserError(f"t-SNE lays out states of one game, but these runs played {', '.join(panels)}.")
     chosen = _two_runs(next(iter(panels.values())))
     with threadpool_limits(1):  # small matrices: more threads would only wait for each other
         everybody = [_visits(label, path) for label, path in chosen]
+        if len({visits.frames.shape[1:] for visits in everybody}) > 1:
+            raise UserError(
+                "the two agents see observations of different shapes, which t-SNE cannot compare."
+            )
         states = [visits.frames.reshape(len(visits.frames), -1) for visits in everybody]
         flat = _components(np.concatenate(states))
         perplexity = min(PERPLEXITY, (len(flat) - 1) / 3.0)

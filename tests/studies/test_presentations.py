@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -114,6 +115,19 @@ def test_states_of_two_runs(
     assert "compares two runs, but got 1" in capsys.readouterr().err
 
 
+def test_a_missing_package_is_said_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "sklearn" else there(name))
+    assert study("tsne", "--out", tmp_path) == 2
+    assert (
+        "scikit-learn is not installed; install it with: pip install 'lbc[studies]'"
+        in capsys.readouterr().err
+    )
+    assert not list(tmp_path.iterdir())
+
+
 def test_nearest_neighbours_of_separate_and_of_equal_clouds() -> None:
     rng = np.random.default_rng(0)
     cloud, owner = rng.normal(size=(200, 3)), np.repeat([0, 1], 100)
@@ -175,9 +189,8 @@ def test_bad_input_is_one_sentence(
 def test_what_is_no_run_or_too_little_of_one(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty, foreign, silent, archived = (
-        tmp_path / name for name in ("empty", "foreign", "silent", "archived")
-    )
+    names = ("empty", "foreign", "silent", "archived", "damaged", "odd")
+    empty, foreign, silent, archived, damaged, odd = (tmp_path / name for name in names)
     empty.mkdir()
     foreign.mkdir()
     (foreign / "config.toml").write_text("[nothing]\nof = 'ours'\n")
@@ -185,11 +198,19 @@ def test_what_is_no_run_or_too_little_of_one(
     (silent / "metrics.jsonl").write_text("")
     shutil.copytree(made / "main" / "seed1", archived)
     (archived / "metrics.jsonl").write_text('{"frames": 9, "score_mean": 1.0}\n')
+    shutil.copytree(archived, damaged)
+    (damaged / "metrics.jsonl").write_text('{"frames": "nine", "score_mean": 1.0}\n')
+    shutil.copytree(archived, odd)
+    (odd / "metrics.jsonl").write_text(
+        '{"frames": 9, "dimensions": ["tau", {"chosen": "all"}, 3, 4, 5, 6]}\n'
+    )
     for name, run, sentence in (
         ("regions", empty, "holds no run"),
         ("regions", foreign, "cannot be read today"),
         ("regions", silent, "has no report yet"),
         ("regions", archived, "only its scores were kept"),
+        ("regions", odd, "only its scores were kept"),
+        ("entropy", damaged, "is damaged"),
         ("kl", archived, "none of these runs has reported divergences"),
     ):
         assert study(name, "--runs", run, "--out", tmp_path / "out") == 2
