@@ -38,6 +38,8 @@ def conduct(
         for panel in panels.values():
             panel[label] = paths
     absent = sum(not run.finished() for run in runs)
+    if not panels and failures:
+        return 1
     if not panels:
         folder = runs[0].path.parents[1]
         raise UserError(f"no run in '{folder}' has finished yet, so there is nothing to draw.")
