@@ -141,7 +141,7 @@ def film(found: Film | None) -> str:
     if not found.uri:
         return f'{title}<p class="quiet">{escape(found.says)}</p>'
     return (
-        f"{title}<p>The game, and beside it what every policy would do; the bars on the right: each share"
+        f"{title}<p>The game, and beside it what every policy would do; small bars: every policy's share"
         ' in the action that was taken.</p><details class="moving" open><summary>Film</summary>'
         f'<img class="film" src="{found.uri}" alt="Film of an episode, with every policy\'s opinion">'
         f'</details><p class="quiet">{escape(found.says)}</p>'

@@ -118,6 +118,7 @@ def _machine(variant: Variant) -> str:
     facts = [f"{key.partition('.')[2]} {settings[key]}" for key in _MACHINE if key in settings]
     versions = sorted({found for found in map(version_of, variant.runs) if found})
     finished = [str(run.summary["finished_at"]) for run in variant.runs if run.summary.get("finished_at")]
-    texts = (", ".join(facts), ", ".join(versions), max(finished, default=""))
-    cells = "".join(f"<td>{escape(text or 'not recorded')}</td>" for text in texts)
+    newest = max(finished, default="")[:16].replace("T", " ")
+    texts = (escape(text or "not recorded") for text in (", ".join(facts), ", ".join(versions), newest))
+    cells = "".join(f"<td{' class=words' * (i == 0)}>{text}</td>" for i, text in enumerate(texts))
     return f'<tr><th scope="row">{escape(variant.label)}</th>{cells}</tr>'

@@ -28,6 +28,8 @@
   const dash = (number) => dashes[Math.floor(number / 7) % dashes.length];
   const clear = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
 
+  const words = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"); // plotly reads tags otherwise
+
   const makers = {
     lines(figure, game) {
       const traces = [];
@@ -40,7 +42,7 @@
           traces.push({ ...edge, y: line.low }, { ...edge, y: line.high, fill: "tonexty", fillcolor: clear(paint, 0.18) });
         }
         traces.push({
-          ...common, y: line.y, name: line.name, opacity: line.faint ? 0.35 : 1,
+          ...common, y: line.y, name: words(line.name), opacity: line.faint ? 0.35 : 1,
           line: { color: paint, width: line.faint ? 1 : 2.2, dash: dash(line.colour) }, marker: { color: paint },
           ...(line.faint ? { hoverinfo: "skip" } : { hovertemplate: "%{y:.4g}" }),
         });
@@ -59,19 +61,25 @@
     },
     areas(figure) {
       const traces = figure.series.map((series) => ({
-        x: figure.x, y: series.y, name: series.name, type: "scatter", mode: "lines", stackgroup: "all",
+        x: figure.x, y: series.y, name: words(series.name), type: "scatter", mode: "lines", stackgroup: "all",
         line: { width: 0.5, color: css("--paper") }, fillcolor: colour(series.colour), hovertemplate: "%{y:.0%}",
       }));
       return [traces, { hovermode: "x unified", yaxis: { title: { text: figure.y }, range: [0, 1], tickformat: ".0%" } }];
     },
-    bars(figure) {
+    bars(figure, _, element) {
+      const rows = figure.rows.map((_, i) => i);
+      element.style.height = `${70 + 46 * rows.length}px`;
       const traces = figure.series.map((series) => ({
-        x: series.x, y: figure.rows, name: series.name, type: "bar", orientation: "h", width: 0.6,
+        x: series.x, y: rows, name: series.name, type: "bar", orientation: "h", width: 0.4,
         marker: { color: colour(series.colour) }, hovertemplate: `${series.name}: %{x:.0%}<extra></extra>`,
       }));
       return [traces, {
-        barmode: "stack", xaxis: { range: [0, 1], tickformat: ".0%", title: { text: "share of the time" } },
-        yaxis: { autorange: "reversed", automargin: true, ticklabeloverflow: "allow", showticklabels: figure.rows.length > 1 },
+        barmode: "stack", margin: { l: 12, r: 20, t: 12, b: 40 },
+        xaxis: { range: [0, 1], tickformat: ".0%", dtick: 0.25, title: { text: "share of the time" } },
+        yaxis: { range: [rows.length - 0.5, -0.7], showticklabels: false, showgrid: false },
+        annotations: figure.rows.map((name, i) => ({
+          x: 0, xanchor: "left", y: i, yanchor: "bottom", yshift: 9, showarrow: false, text: words(name), font: { size: 11 },
+        })),
       }];
     },
     heat(figure) {
@@ -90,7 +98,7 @@
 
   function draw(element) {
     const figure = figures[element.dataset.figure];
-    const [traces, own] = makers[figure.kind](figure, element.dataset.game);
+    const [traces, own] = makers[figure.kind](figure, element.dataset.game, element);
     const axis = { gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, automargin: true, fixedrange: true };
     const narrow = element.clientWidth < 480;
     Plotly.react(element, traces, {
