@@ -124,10 +124,14 @@ def measure(address: str, pid: int, chromium: str, options: argparse.Namespace) 
             page.keyboard.press("j")
         samples = watch(page, pid, options)
         browser.close()
-    settled = [sample for sample in samples if sample["seconds"] >= 60] or samples
-    for name, unit in (("heap", "JS heap"), ("server", "server")):
-        growth = settled[-1][name] - settled[0][name]
-        print(f"{unit} since {settled[0]['seconds']:.0f} s: {growth:+.1f} MB")
+    end = samples[-1]["seconds"]
+    for name, unit in (("heap", "JS heap, MB"), ("server", "server, MB"), ("nodes", "nodes of the page")):
+        lowest = [
+            min((s[name] for s in samples if start <= s["seconds"] < start + 60), default=math.nan)
+            for start in (60, end / 2, end - 50)
+        ]
+        print(f"{unit}: lowest of the second minute, half-way and of the last minute ", end="")
+        print(", ".join(f"{value:,.1f}" for value in lowest))
     print(f"errors in the console: {len(wrong)}", *wrong[:3])
     return {"loads": loads, "list": seconds, "curve": curve_seconds, "samples": samples, "errors": wrong}
 
@@ -143,17 +147,20 @@ def load(page: Any, address: str) -> dict[str, float]:
 def watch(page: Any, pid: int, options: argparse.Namespace) -> list[dict[str, float]]:
     """Heap after collecting garbage, and the server's memory, while five runs grow."""
     tools, samples, begun = page.context.new_cdp_session(page), [], time.monotonic()
-    print(f"{'s':>6}{'JS heap MB':>12}{'server MB':>11}{'points':>9}{'last frame':>14}")
+    tools.send("Performance.enable")
+    print(f"{'s':>6}{'JS heap MB':>12}{'server MB':>11}{'nodes':>8}{'points':>8}{'last frame':>14}")
     while not samples or time.monotonic() - begun < 60 * options.minutes:
         page.wait_for_timeout(1000 * SAMPLE_SECONDS)
         tools.send("HeapProfiler.collectGarbage")
         look = "() => { const x = document.getElementById('score').data[0].x; return [x.length, x.at(-1)]; }"
         points, last = page.evaluate(look)
-        heap = page.evaluate("() => performance.memory.usedJSHeapSize") / 1e6
+        metrics = {entry["name"]: entry["value"] for entry in tools.send("Performance.getMetrics")["metrics"]}
+        heap, nodes = metrics["JSHeapUsedSize"] / 1e6, metrics["Nodes"]
         sample = {"seconds": time.monotonic() - begun, "heap": heap, "server": resident(pid)}
-        samples.append(sample | {"points": points, "last": last})
+        samples.append(sample | {"nodes": nodes, "points": points, "last": last})
         if len(samples) % 6 == 1 or options.minutes < 3:
-            print(f"{sample['seconds']:>6.0f}{heap:>12.1f}{sample['server']:>11.1f}{points:>9}{last:>14,}")
+            print(f"{sample['seconds']:>6.0f}{heap:>12.1f}{sample['server']:>11.1f}", end="")
+            print(f"{nodes:>8.0f}{points:>8}{last:>14,}")
     return samples
 
 

@@ -97,9 +97,10 @@ function zoomed(place, change) {
 }
 
 // The zoom that all linked charts share, also one that is drawn for the first time.
-function horizontal(view) {
+function horizontal(view, place) {
+  const nticks = Math.max(3, Math.min(8, Math.round(place.clientWidth / 70)));
   const range = zoom.range ? { range: [...zoom.range], autorange: false } : { autorange: true };
-  return { ...range, nticks: 7, tickformat: view.axis === "frames" ? "~s" : "~r",
+  return { ...range, nticks, tickangle: 0, tickformat: view.axis === "frames" ? "~s" : "~r",
     title: { text: view.axis, standoff: 4, font: { size: 11, color: look().faint } } };
 }
 
@@ -140,7 +141,7 @@ export async function lines(id, series, name, view, nothing, { zero = false } = 
     }
   }
   if (!traces.length) return say(place, nothing);
-  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view),
+  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view, place),
     yaxis: { rangemode: zero ? "tozero" : "normal", nticks: id === "score" ? 8 : 5 } };
   return draw(place, traces, more, `${id}: ${series.map((s) => s.label).join(", ")}`);
 }
@@ -179,7 +180,7 @@ export async function bands(id, columns, prefix, view, palette, nothing, label) 
       line: { width: 0.5, color: colour }, fillcolor: `${colour}b8`, hovertemplate: "%{y:.0%}" };
   });
   key(place, traces.map((trace) => [trace.name, trace.line.color]));
-  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view),
+  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view, place),
     yaxis: { range: [0, 1.001], tickformat: ".0%", nticks: 4, fixedrange: true } };
   return draw(place, traces, more, `${id}: ${traces.map((t) => t.name).join(", ")}`);
 }
