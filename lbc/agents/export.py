@@ -19,6 +19,7 @@ same JSON as its metadata ``lbc``.
 from __future__ import annotations
 
 import copy
+import io
 import json
 import warnings
 from pathlib import Path
@@ -28,7 +29,6 @@ import torch
 from torch import Tensor, nn
 
 from lbc import __version__
-from lbc.actor import ways_to_play
 from lbc.agents.agent import Agent
 from lbc.behavior import BehaviorMapping
 from lbc.errors import UserError, missing_extra, nearest
@@ -47,9 +47,6 @@ def export(agent: Agent, path: Path, format: str = "torchscript", component: int
         raise UserError(f"format is '{format}', but must be {' or '.join(FORMATS)}.{hint}")
     function = _Function(agent, component).eval()
     with torch.no_grad(), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", category=DeprecationWarning
-        )  # both are said to be old, and both work
         for kind in (DeprecationWarning, FutureWarning):  # both ways are said to be old, and both work
             warnings.simplefilter("ignore", kind)
         try:
@@ -60,7 +57,9 @@ def export(agent: Agent, path: Path, format: str = "torchscript", component: int
                 _write_onnx(agent, function, path)
             else:
                 torch.jit.save(traced, path, {"lbc.json": json.dumps(_facts(agent, function))})
-        except (RuntimeError, TypeError, torch.onnx.errors.OnnxExporterError) as error:
+        except UserError:
+            raise
+        except Exception as error:  # a torso of the user's own may fail in any way
             told = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(f"the agent cannot be written as {format} to '{path}' ({told}).") from error
     return path
@@ -79,9 +78,7 @@ class _Function(nn.Module):
         if component is not None:
             if not 1 <= component <= count:
                 raise UserError(f"component is {component}, but must lie between 1 and {count}.")
-            alone = ways_to_play(agent.favourite, count, agent.config.target.kappa)[f"component_{component}"]
-            psi = torch.as_tensor(alone[[component - 1, count + component - 1]])
-            behind = (behind[component - 1],)
+            psi, behind = torch.tensor([agent.config.target.kappa, 1.0]), (behind[component - 1],)
         policies = sorted(set(behind))
         components = tuple(policies.index(policy) for policy in behind)
         self._mapping = BehaviorMapping(components, agent.mapping.control, agent.mapping.distil)
@@ -158,16 +155,17 @@ def _write_onnx(agent: Agent, function: _Function, path: Path) -> None:
     except ImportError:
         raise missing_extra("onnx", "export") from None
     axes = {name: {_BATCH_AXIS.get(name, 0): "batch"} for name in (*INPUTS, *OUTPUTS)}
+    written: Any = io.BytesIO()  # it takes one, whatever its annotation says
     torch.onnx.export(
         function,
         _example(agent, function, 2),
-        path,
+        written,
         dynamo=False,
         input_names=list(INPUTS),
         output_names=list(OUTPUTS),
         dynamic_axes=axes,
     )
-    model = onnx.load(path)
+    model = onnx.load_from_string(written.getvalue())
     for node in model.graph.node:
         if node.op_type == "Transpose":  # the exporter leaves axes that are counted from the end
             (axes_of,) = node.attribute

@@ -35,9 +35,10 @@ class Session:
         callbacks: Sequence[Callback] = (),
         stream: TextIO | None = None,
     ) -> dict[str, Any]:
-        """To the end of the budget, or until asked to stop; returns the summary."""
+        """To the end of the budget, or until asked to stop; returns the summary, as in summary.json."""
         from lbc.reporting import RunReporter
         from lbc.reporting.callbacks import CallbackReporter
+        from lbc.reporting.plain import plain
 
         config, directory, resume = self.config, self.directory, self.resume
         title = " · ".join(dict.fromkeys([self.name, config.environment.id, f"seed {config.run.seed}"]))
@@ -55,7 +56,8 @@ class Session:
             summary = train(config, told, path, stopping, resume, on_checkpoint=told.checkpoint)
         if told.error is not None:
             raise told.error
-        return summary
+        found: dict[str, Any] = plain(summary)
+        return found
 
 
 def begin(
