@@ -98,20 +98,21 @@ def page(parts: Sequence[GamePart], notices: Sequence[str], films: Mapping[str, 
 
 def _game(part: GamePart, number: int, figures: sections.Figures, film: Film | None) -> str:
     found = {variant.label: diagnosed(variant) for variant in part.variants}
+    legend = sections.legend(part, number)
     score = charts.lines(part, "score_mean", "Score", "score per episode")
     entropy = charts.lines(part, "behavior_entropy", "Entropy of the behavior", "nats", zero=True)
     pieces = (
         f'<section><h2 id="game-{number}">{escape(part.name)}</h2>{sections.tiles(part, found)}',
-        f"<h3>Learning curves</h3>{sections.legend(part, number)}",
+        f"<h3>Learning curves</h3>{legend}",
         figures.place(score, number, "", sections.curves_caption(part)),
         f"<h3>Scores</h3>{tables.score_table(part)}",
         "<h3>Diagnostics</h3><p>Known ways to go wrong, judged by the newest part of each run.</p>",
         diagnostics(part, found),
-        "<h3>Behavior</h3>",
+        f"<h3>Behavior</h3>{legend if entropy else ''}",
         figures.place(entropy, number, "low", "Entropy of the behavior: 0 is one action for sure."),
         sections.behaviors(part, number, figures),
         sections.film(film),
-        f"<h3>Speed</h3>{sections.speed(part, number, figures)}",
+        f"<h3>Speed</h3>{legend}{sections.speed(part, number, figures)}",
         f"<h3>Configuration</h3>{tables.configuration(part)}",
         f"<h3>Machine and versions</h3>{tables.machines(part)}</section>",
     )

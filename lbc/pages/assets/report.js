@@ -124,7 +124,8 @@
   for (const key of document.querySelectorAll(".legend button")) {
     key.addEventListener("click", () => {
       const shown = key.getAttribute("aria-pressed") !== "true";
-      key.setAttribute("aria-pressed", String(shown));
+      const same = `.legend button[data-game="${key.dataset.game}"][data-line="${key.dataset.line}"]`;
+      document.querySelectorAll(same).forEach((twin) => twin.setAttribute("aria-pressed", String(shown)));
       hidden[shown ? "delete" : "add"](`${key.dataset.game}/${key.dataset.line}`);
       drawn.forEach((element) => { if (element.dataset.game === key.dataset.game) draw(element); });
     });
