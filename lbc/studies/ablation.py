@@ -106,7 +106,7 @@ def _bars(found: dict[str, Finals], units: dict[str, float | None], canvas: Canv
         for place, values in enumerate(scores.values()):
             scaled = values / (unit or 1.0)
             _bar(axes, place, scaled, PALETTE[0] if place == 0 else PALETTE[4])
-        axes.axhline(100.0 if unit else 0.0, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(100.0 if unit else 0.0, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=2.5)
         axes.set_xticks(range(len(scores)), [label.replace(" ", "\n", 1) for label in scores])
         axes.set_ylabel(f"final score, % of {next(iter(scores))}" if unit else "final score", color=TEXT)
         axes.set_title(task or canvas.title, loc="left", color=TEXT, fontsize=12, fontweight="bold")

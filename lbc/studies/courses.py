@@ -35,38 +35,56 @@ class Course:
         return np.where(total > 0, self.chosen / np.maximum(total, 1), np.nan)
 
     @property
+    def late_episodes(self) -> np.ndarray:
+        """[R] over the last part of the run, which may have ended before others did."""
+        last = int(np.flatnonzero(self.chosen.sum(0)).max(initial=0)) + 1
+        found: np.ndarray = self.chosen[:, last - max(1, round(LATE * last)) : last].sum(1)
+        return found
+
+    @property
     def late(self) -> np.ndarray:
-        """[R] share over the last part of the run."""
-        chosen = self.chosen[:, -max(1, round(LATE * self.chosen.shape[1])) :].sum(1)
-        return chosen / max(1.0, chosen.sum())
+        """[R] their shares."""
+        return self.late_episodes / max(1.0, self.late_episodes.sum())
+
+    @property
+    def has_favourite(self) -> bool:
+        """Whether one region has more than twice its even share, and four standard errors more than it."""
+        count, even = max(1.0, self.late_episodes.sum()), 1.0 / self.dimension.regions
+        chance = even + 4.0 * np.sqrt(even * (1.0 - even) / count)
+        return bool(self.late.max() > max(2.0 * even, chance))
 
 
-def courses(run: Path) -> list[Course]:
-    """Every dimension of Psi over one run."""
-    config = config_of(run)
+def courses(runs: Sequence[Path]) -> list[list[Course]]:
+    """Every dimension of Psi over each of several seeds, all cut at the same frames."""
+    config = config_of(runs[0])
     space = build_space(config.behavior, config.population.size)
-    reports = [r for r in read_metrics(RunDirectory(run).metrics) if _dimensions(r, space.regions)]
-    if not reports:
+    told = [_reports(run, space.regions) for run in runs]
+    columns = min(COLUMNS, *(len(reports) for reports in told))
+    edges = np.linspace(0.0, max(reports[-1]["frames"] for reports in told), columns + 1)
+    return [[_course(d, k, reports, edges) for k, d in enumerate(space.dimensions)] for reports in told]
+
+
+def _reports(run: Path, regions: Sequence[int]) -> list[dict[str, Any]]:
+    found = [report for report in read_metrics(RunDirectory(run).metrics) if _dimensions(report, regions)]
+    if not found:
         raise UserError(
             f"'{run}' does not say which regions were chosen: "
             "it has not reported yet, or only its scores were kept."
         )
-    frames = np.array([report["frames"] for report in reports], dtype=np.float64)
-    columns = min(COLUMNS, len(reports))
-    edges = np.linspace(0.0, frames[-1], columns + 1)
-    place = np.clip(np.searchsorted(edges, frames, "left") - 1, 0, columns - 1)
-    found = []
-    for k, dimension in enumerate(space.dimensions):
-        chosen = np.zeros((dimension.regions, columns))
-        returns = np.full((dimension.regions, columns), np.nan)
-        for column, report in zip(place, reports, strict=True):
-            entry = report["dimensions"][k]
-            chosen[:, column] += entry["chosen"]
-            if entry.get("mean_return"):
-                returns[:, column] = [np.nan if x is None else x for x in entry["mean_return"]]
-        noise = reports[-1]["dimensions"][k].get("signal_to_noise")
-        found.append(Course(dimension, edges, chosen, returns, float("nan") if noise is None else noise))
     return found
+
+
+def _course(dimension: Dimension, k: int, reports: Sequence[dict[str, Any]], edges: np.ndarray) -> Course:
+    shape = (dimension.regions, len(edges) - 1)
+    chosen, returns = np.zeros(shape), np.full(shape, np.nan)
+    for report in reports:
+        entry = report["dimensions"][k]
+        column = int(np.clip(np.searchsorted(edges, report["frames"], "left") - 1, 0, shape[1] - 1))
+        chosen[:, column] += entry["chosen"]
+        if entry.get("mean_return"):
+            returns[:, column] = [np.nan if x is None else x for x in entry["mean_return"]]
+    noise = reports[-1]["dimensions"][k].get("signal_to_noise")
+    return Course(dimension, edges, chosen, returns, float("nan") if noise is None else float(noise))
 
 
 def _dimensions(report: dict[str, Any], regions: Sequence[int]) -> bool:
@@ -80,7 +98,7 @@ def _dimensions(report: dict[str, Any], regions: Sequence[int]) -> bool:
 
 
 def _tells(entry: Any, count: int) -> bool:
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or not isinstance(entry.get("signal_to_noise"), int | float | None):
         return False
     lists = [entry.get("chosen"), *([entry["mean_return"]] if entry.get("mean_return") else [])]
     return all(

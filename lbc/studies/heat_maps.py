@@ -16,14 +16,6 @@ from lbc.studies.figures import QUIET, TEXT, short
 _TICKS = 5
 
 
-def _mean(maps: Sequence[np.ndarray]) -> np.ndarray:
-    """Over seeds, where they are known; seeds with fewer reports have fewer columns."""
-    columns = min(x.shape[1] for x in maps)
-    stack = np.stack([x[:, :columns] for x in maps])
-    known = np.isfinite(stack)
-    return np.where(known.any(0), np.where(known, stack, 0.0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
-
-
 def draw(seeds: Sequence[Sequence[Course]], png: Path, title: str) -> None:
     from matplotlib.figure import Figure
 
@@ -47,7 +39,8 @@ def draw(seeds: Sequence[Sequence[Course]], png: Path, title: str) -> None:
             _bar(figure, _map(above, same[0], shares, "viridis", limits), above, "max")
             if returns:
                 relative = _mean([_relative(course.mean_return) for course in same])
-                reach = float(np.nanpercentile(np.abs(relative), 98)) or 1.0
+                size = np.abs(relative[np.isfinite(relative)])
+                reach = float(np.percentile(size, 98)) if size.any() else 1.0
                 below = grid[row + 1, column]
                 _bar(figure, _map(below, same[0], relative, "PuOr_r", (-reach, reach)), below, "both")
         grid[row, 0].set_ylabel("share of\nepisodes", color=TEXT, fontsize=9)
@@ -58,6 +51,13 @@ def draw(seeds: Sequence[Sequence[Course]], png: Path, title: str) -> None:
     note = "Horizontal: frames.  Grey: no episode, or a region that no bandit knows."
     figure.supxlabel(note, x=0.01, ha="left", color=QUIET, fontsize=8.5)
     figure.savefig(png, dpi=90)
+
+
+def _mean(maps: Sequence[np.ndarray]) -> np.ndarray:
+    """Over seeds, where they are known."""
+    stack = np.stack(maps)
+    known = np.isfinite(stack)
+    return np.where(known.any(0), np.where(known, stack, 0.0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
 
 
 def _relative(returns: np.ndarray) -> np.ndarray:
@@ -71,8 +71,8 @@ def _relative(returns: np.ndarray) -> np.ndarray:
 def _map(axes: Any, course: Course, values: np.ndarray, colours: str, limits: tuple[float, float]) -> Any:
     axes.set_visible(True)
     axes.set_facecolor("#c9ced4")
-    edges, count = course.edges[: values.shape[1] + 1], course.dimension.regions
-    mesh = axes.pcolormesh(edges, np.arange(count + 1), values, cmap=colours, vmin=limits[0], vmax=limits[1])
+    heights = np.arange(course.dimension.regions + 1)
+    mesh = axes.pcolormesh(course.edges, heights, values, cmap=colours, vmin=limits[0], vmax=limits[1])
     axes.set_title(_symbol(course.dimension.name), loc="left", color=TEXT, fontsize=11)
     axes.set_yticks(*_ticks(course.dimension))
     axes.xaxis.set_major_formatter(lambda value, _: short(value))

@@ -29,7 +29,7 @@ def preferences(panels: Panels, canvas: Canvas) -> Shown:
     figures, rows, findings, lines = [], [], [], []
     variants = [(task, label, paths) for task, runs in panels.items() for label, paths in runs.items()]
     for number, (task, label, paths) in enumerate(variants):
-        seeds = [courses(path) for path in paths]
+        seeds = courses(paths)
         png = canvas.png if number == 0 else canvas.beside(str(number + 1))
         title = f"{task}: {label}" if task else label
         draw(seeds, png, title)
@@ -49,23 +49,23 @@ def _finding(title: str, seeds: Sequence[Sequence[Course]]) -> str:
     for k, course in enumerate(seeds[0]):
         late = np.array([dimensions[k].late for dimensions in seeds])  # [S, R]
         regions = course.dimension.regions
-        strongest = late.max(1)
         centre = late @ (np.arange(regions) + 0.5) / regions  # 0: the lowest region, 1: the highest
         lean = "low" if (centre < 0.4).all() else "high" if (centre > 0.6).all() else ""
         if course.dimension.component < 0:
             lean = ""  # a joint dimension has no low and high
-        twice = bool((strongest > 2.0 / regions).all())
-        if lean and twice:
+        favourites = all(dimensions[k].has_favourite for dimensions in seeds)
+        if lean and favourites:
             sentences.append(f"{course.dimension.name} leans to its {lean} end")
-        elif twice:
-            sentences.append(f"{course.dimension.name} has favourites, but the seeds agree on no side")
+        elif favourites:
+            sentences.append(f"{course.dimension.name} has favourites, but no side in common")
         else:
             sentences.append(f"{course.dimension.name} has no clear preference")
     count = f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed, which says nothing about chance"
     return (
         f"{title}, last {LATE:.0%} of the frames, {count}: {'; '.join(sentences)}. "
-        "(A preference counts where, in every seed, one region has more than twice its even share; a side, "
-        "where every seed's mean place is below 40% or above 60% of the range.)"
+        "(A preference counts where, in every seed, one region has more than twice its even share, and more "
+        "than chance would give it; a side, where every seed's mean place is below 40% or above 60% of the "
+        "range.)"
     )
 
 

@@ -16,7 +16,7 @@ from lbc.cards import resolve
 from lbc.cli import main
 from lbc.config import BehaviorConfig
 from lbc.studies import ablation, tsne
-from lbc.studies.courses import courses, region_name
+from lbc.studies.courses import Course, courses, region_name
 from lbc.studies.given import panels_given
 from lbc.studies.presentation import Canvas
 
@@ -81,7 +81,7 @@ def test_regions_count_every_episode_once(
 ) -> None:
     run = made / "main" / "seed1"
     reports = [json.loads(line) for line in (run / "metrics.jsonl").open()]
-    for k, course in enumerate(courses(run)):
+    for k, course in enumerate(courses([run])[0]):
         expected = np.sum([report["dimensions"][k]["chosen"] for report in reports], axis=0)
         assert course.chosen.sum(1).tolist() == expected.tolist()
         last = [np.nan if x is None else x for x in reports[-1]["dimensions"][k]["mean_return"]]
@@ -90,6 +90,30 @@ def test_regions_count_every_episode_once(
     assert study("regions", "--runs", made, "--out", tmp_path) == 0
     assert "| catch: main | tau_1 | 20 |" in capsys.readouterr().out
     assert (tmp_path / "regions" / "regions_2.png").exists()  # the second variant's
+
+
+def test_chance_makes_no_favourite() -> None:
+    dimension = build_space(resolve("catch").behavior, 3).dimensions[0]
+    counts = np.random.default_rng(1).multinomial(100, np.full(20, 0.05), size=50)
+    even = [Course(dimension, np.arange(2.0), x[:, None], x[:, None], 1.0) for x in counts.astype(float)]
+    assert max(course.late.max() for course in even) > 0.1  # twice an even share does happen
+    assert not any(course.has_favourite for course in even)
+    chosen = np.ones((20, 1))
+    chosen[3] = 20.0
+    assert Course(dimension, np.arange(2.0), chosen, chosen, 1.0).has_favourite
+
+
+def test_seeds_that_ended_earlier_are_not_stretched(made: Path, tmp_path: Path) -> None:
+    run, half = made / "main" / "seed1", tmp_path / "seed2"
+    shutil.copytree(run, half)
+    lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (half / "metrics.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    whole, part = (dimensions[0] for dimensions in courses([run, half]))
+    np.testing.assert_array_equal(whole.edges, part.edges)
+    played = int(np.searchsorted(part.edges, json.loads(lines[len(lines) // 2 - 1])["frames"]))
+    np.testing.assert_array_equal(part.chosen[:, : played - 1], whole.chosen[:, : played - 1])
+    assert not part.chosen[:, played:].any() and np.isnan(part.share[:, played:]).all()
+    assert part.late.sum() == pytest.approx(1.0)
 
 
 def test_regions_are_named_in_real_values() -> None:
