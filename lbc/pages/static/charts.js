@@ -107,7 +107,11 @@ function horizontal(view, place) {
 const across = (columns, view) =>
   view.axis === "frames" ? columns.frames ?? [] : (columns.seconds ?? []).map((s) => (s === null ? null : s / 60));
 
-export function smoothed(values, reach) {  // centred running mean over what is known
+const reachOf = (view) => (view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0);  // reports to either side
+
+// A centred running mean over what is known; never over more than a fifth of a curve.
+export function smoothed(values, widest) {
+  const reach = Math.min(widest, Math.floor(values.length / 10));
   if (!reach) return values;
   return values.map((value, i) => {
     if (value === null || value === undefined) return null;
@@ -124,7 +128,7 @@ const hasNumbers = (values) => values?.some((value) => value !== null && value !
 // One line per run; faint behind it what it was before smoothing.
 export async function lines(id, series, name, view, nothing, { zero = false } = {}) {
   const place = document.getElementById(id);
-  const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
+  const reach = reachOf(view);
   const traces = [];
   for (const { columns, label, colour, dash } of series) {
     if (!columns) continue;
@@ -173,7 +177,7 @@ export async function bands(id, columns, prefix, view, palette, nothing, label) 
   const names = Object.keys(columns ?? {}).filter((name) => name.startsWith(prefix) && hasNumbers(columns[name]));
   if (!names.length) return say(place, nothing);
   const x = across(columns, view);
-  const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
+  const reach = reachOf(view);
   const traces = names.map((name, i) => {
     const colour = palette[i % palette.length];
     return { x, y: smoothed(columns[name], reach), name: label(name.slice(prefix.length)), stackgroup: "one", mode: "lines",
@@ -227,7 +231,7 @@ export async function losses(id, columns, view, palette, nothing) {
   const count = place.clientWidth > 760 ? kinds.length : 1, rows = Math.ceil(kinds.length / count);
   place.style.height = `${rows > 1 ? 40 + 150 * rows : 210}px`;
   const more = { annotations: [], hovermode: "closest", uirevision: view.axis, margin: { l: 40, r: 10, t: 22, b: 30 } };
-  const reach = view.smoothing ? Math.round(2 ** (view.smoothing / 1.6)) : 0;
+  const reach = reachOf(view);
   const traces = kinds.flatMap((kind, k) => {
     const end = k ? k + 1 : "", column = k % count, row = Math.floor(k / count);
     const left = column / count + (column ? 0.03 : 0), right = (column + 1) / count;
