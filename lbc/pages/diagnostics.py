@@ -23,7 +23,7 @@ from lbc.pages.numbers import Report, by_policy, column, number, records
 Light = Literal["green", "amber", "red", "grey"]
 
 FLAT_UPDATES = 5000  # short Pong has been seen to stay at chance for 3,000 updates, and then to learn
-WARM_UPDATES = 200  # before, every policy is as it was made: uniform, and alike
+WARM_UPDATES = 500  # long Catch had uniform policies for 300 updates, and learned
 VALUE_UPDATES, SLOW_VALUE_UPDATES = 1000, 3000  # MinAtar Asterix has been seen to need 2,900
 ARGMAX = 0.02  # share of the greatest entropy: one action in all but a few states; healthy runs end near 0.1
 UNIFORM, NEARLY_UNIFORM = 0.98, 0.95  # of the greatest entropy: differences between actions that hardly act
