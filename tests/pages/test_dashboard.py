@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from typing import Any
 import pytest
 
 from lbc.cli import main
-from lbc.pages.filming import own_code
+from lbc.pages.filming import Film, Studio, own_code
 from lbc.pages.guard import known_host
+from lbc.pages.overview import Run
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("plotly")
@@ -221,9 +223,44 @@ def test_hosts() -> None:
     assert known_host("Box:8265", ("box",))
 
 
-def test_no_film_is_made_of_code_that_a_run_names(served: Served, folder: Path) -> None:
-    assert own_code({"environment": {"id": "my_games:make"}}) and own_code({"a": {"b": ["x", "m:f"]}})
-    assert not own_code({"environment": {"id": "ALE/Pong-v5"}, "run": {"seed": 1}})
+@pytest.fixture
+def studio() -> Iterator[Studio]:
+    studio = Studio()
+    yield studio
+    studio.close()
+
+
+def test_no_film_is_made_of_code_that_a_run_names(studio: Studio, tmp_path: Path) -> None:
+    assert own_code({"a": {"b": ["x", "m:f"]}}) and not own_code({"environment": {"id": "ALE/Pong-v5"}})
+    run = Run(make_run(tmp_path / "own", game="my_games:make"), "own")
+    assert "No checkpoint yet" in studio.film(run).says
+    (run.directory.checkpoints / "100").mkdir(parents=True)
+    assert "lbc play" in studio.film(run).says and not studio.film(run).making
+
+
+def filmed(studio: Studio, run: Run) -> Film:
+    while (film := studio.film(run)).making:
+        time.sleep(0.2)
+    return film
+
+
+@pytest.mark.slow
+def test_a_film_that_fails_says_why_and_others_wait_for_it(studio: Studio, tmp_path: Path) -> None:
+    first, second = (Run(make_run(tmp_path / name), name) for name in ("first", "second"))
+    for run in (first, second):
+        (run.directory.checkpoints / "100").mkdir(parents=True)
+    assert studio.film(first).making and not studio.film(second).making
+    film = filmed(studio, first)
+    assert film.version == "" and "weights" in film.says and not studio.film(first).making
+
+
+@pytest.mark.slow
+def test_a_film_of_the_newest_checkpoint(studio: Studio, tmp_path: Path) -> None:
+    assert main(["train", "catch", "--frames", "3000", "--out", str(tmp_path / "catch")]) == 0
+    run = Run(tmp_path / "catch", "catch")
+    film = filmed(studio, run)
+    assert film.version and studio.path(run.id).read_bytes().startswith(b"GIF8")
+    assert not (tmp_path / "catch" / "play.gif").exists()
 
 
 def test_a_taken_port_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
