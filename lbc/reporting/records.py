@@ -50,7 +50,7 @@ class RunRecord:
         """One row per report; nested numbers are columns such as ``policy/0/target_entropy``."""
         table = _pandas().DataFrame([_numbers(report) for report in self.reports])
         whole = [name for name in _COUNTS if name in table and (table[name].abs() < 2**53).all()]
-        return table.astype(dict.fromkeys(whole, "int64"))
+        return table.astype(dict.fromkeys(whole, "int64")).copy()  # in one piece: pandas warns otherwise
 
     @cached_property
     def regions(self) -> DataFrame:
