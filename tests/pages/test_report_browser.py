@@ -106,10 +106,15 @@ def test_the_legend_hides_a_line_by_keys(browser: Any, address: str) -> None:
 
 def test_a_report_is_printed_in_light_colours(browser: Any, address: str, tmp_path: Path) -> None:
     page, wrong = opened(browser, address, 1280, "dark")
+    widest = "Math.max(...[...document.querySelectorAll('.chart .main-svg')].map(s => s.clientWidth))"
+    on_screen = page.evaluate(widest)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.evaluate(widest) <= 690  # a sheet of A4
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.wait_for_timeout(500)
+    assert page.evaluate(widest) == on_screen
     page.pdf(path=tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").stat().st_size > 10_000
     assert not wrong

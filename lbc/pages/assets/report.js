@@ -97,6 +97,7 @@
   };
 
   function draw(element) {
+    const printed = root.classList.contains("printing"); // then nobody waits for a plot to find its size
     const figure = figures[element.dataset.figure];
     const [traces, own] = makers[figure.kind](figure, element.dataset.game, element);
     const axis = { gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, automargin: true, fixedrange: true };
@@ -106,7 +107,7 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, sans-serif", size: 12, color: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink"), size: 12 } },
-      ...own,
+      ...own, ...(printed ? { width: element.clientWidth, height: element.clientHeight } : {}),
       xaxis: { ...axis, tickformat: "~s", nticks: narrow ? 5 : 8,
         ...(figure.kind === "heat" ? {} : { title: { text: "frames" } }), ...own.xaxis },
       yaxis: { ...axis, ...own.yaxis },
@@ -142,9 +143,14 @@
 
   addEventListener("beforeprint", () => {
     root.dataset.theme = "light";
+    root.classList.add("printing");
     charts.forEach((element) => { if (element.checkVisibility()) draw(element); });
   });
-  addEventListener("afterprint", () => setTheme(wanted()));
+  addEventListener("afterprint", () => {
+    root.classList.remove("printing");
+    setTheme(wanted());
+    drawn.forEach((element) => Plotly.Plots.resize(element));
+  });
 
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
     document.querySelectorAll("details.moving").forEach((film) => { film.open = false; });
