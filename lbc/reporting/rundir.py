@@ -69,8 +69,8 @@ class RunDirectory:
         return not self._has_ended() and (self.saved() or not self.summary.exists())
 
     def saved(self) -> bool:
-        """Whether there is a checkpoint to go on from."""
-        return any(path.name.isdigit() for path in self.checkpoints.glob("*/"))
+        """Whether there is a checkpoint to go on from; one of before the first step is none."""
+        return any(path.name.isdigit() and int(path.name) > 0 for path in self.checkpoints.glob("*/"))
 
     def forget(self) -> None:
         """A run that was killed before its first checkpoint begins again."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from lbc.cli import main
 from lbc.errors import UserError
 from lbc.reporting import RunDirectory
 from lbc.studies import Study, Variant, execute, missing, plan
@@ -143,6 +144,20 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert run.finished() and (run.path / "note").exists()
     after = [json.loads(line)["frames"] for line in metrics.open()]
     assert after[: len(played) - 1] == played[:-1] and after == sorted(set(after)) and after[-1] >= 3000
+
+
+def test_a_run_interrupted_before_its_first_step_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant = Variant("main", "catch", ("actor.num_envs=8", "run.reports=2"))
+    (run,) = plan(study(variant), [1], tmp_path, frames=300)
+    with monkeypatch.context() as patch:
+        patch.setattr("lbc.cli.stopping.StopRequest.requested", lambda self: True)
+        main(run.command()[3:])
+    assert (run.path / "checkpoints" / "000000000000").exists()
+    assert not run.finished() and not run.resumable()
+    assert main(["train", "--resume", str(run.path)]) == 0
+    assert run.finished()
 
 
 def test_a_run_that_another_process_works_on_is_left_alone(tmp_path: Path) -> None:
