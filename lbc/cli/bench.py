@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import platform
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lbc.runtime.bench import Speed
@@ -41,6 +40,7 @@ class Bench:
 
     def run(self) -> int:
         from lbc.cards import resolve
+        from lbc.reporting.machine import machine
         from lbc.runtime.bench import measure
 
         configs = [
@@ -55,7 +55,7 @@ class Bench:
             say(_table(found[-1]))
         if self.json:
             games = [speed.as_dict() for speed in found]
-            print(json.dumps({"preset": self.preset, "machine": _machine(), "games": games}, indent=1))
+            print(json.dumps({"preset": self.preset, "machine": machine(), "games": games}, indent=1))
         return 0
 
 
@@ -77,18 +77,3 @@ def _table(speed: Speed) -> str:
 
 def _number(value: float | None) -> str:
     return f"{'-' if value is None else format(value, '.1f'):>10}"
-
-
-def _machine() -> dict[str, Any]:
-    import torch
-
-    from lbc.environments.cores import usable_cores
-
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {
-        "processor": platform.processor() or platform.machine(),
-        "usable_cores": usable_cores(),
-        "device": device,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }

@@ -7,7 +7,6 @@ harder than one of a hundred.  Nothing that is read is executed.
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from lbc.runtime.clock import PARTS
 COLUMNS = ("frames", "seconds", "episodes", "score_mean", "behavior_entropy", "frames_per_second", "updates")
 REPORTS = 500  # kept for the diagnostics, and at most twice as many while reading
 _LONGEST = 2000  # entries of a list in a report; more is no report of this package
+_MACHINE_BYTES = 10_000
 
 
 @dataclass(frozen=True)
@@ -239,12 +239,11 @@ def _times(value: Any) -> np.ndarray:
     return _vector([value.get(part) for part in PARTS]) if isinstance(value, dict) else np.zeros(0)
 
 
-def version_of(run: Run) -> str | None:
-    """The version of this package that wrote the newest checkpoint, where there is one."""
-    folder = RunDirectory(run.path).checkpoints
-    for manifest in sorted(folder.glob("*/manifest.json"), reverse=True):
-        with open(manifest, encoding="utf-8", errors="replace") as file:
-            found = re.search(r'"lbc": "([\w.+-]+)"', file.read(1000))
-        if found:
-            return found[1]
-    return None
+def machine_of(run: Run) -> dict[str, str]:
+    """Where it ran last, as far as it is written down."""
+    try:
+        with RunDirectory(run.path).machine.open(encoding="utf-8", errors="replace") as file:
+            found = json.loads(file.read(_MACHINE_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(key): str(value) for key, value in found.items() if value} if isinstance(found, dict) else {}

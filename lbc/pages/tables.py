@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from lbc.pages.groups import GamePart, Variant, differences
-from lbc.pages.reading import Run, version_of
+from lbc.pages.reading import Run, machine_of
 from lbc.reporting.curves import interval, interval_name
 from lbc.scores import hns
 from lbc.scores.tables import short
@@ -109,16 +109,32 @@ def _setting(key: str, values: Sequence[Any], differs: bool) -> str:
 
 def machines(part: GamePart) -> str:
     """As far as the runs have written it down."""
-    headings = ("run", "machine", "lbc", "last finished")
+    headings = ("run", "machine", "versions", "settings", "last finished")
     return table("Machine and versions", headings, map(_machine, part.variants))
 
 
 def _machine(variant: Variant) -> str:
-    settings = variant.settings
-    facts = [f"{key.partition('.')[2]} {settings[key]}" for key in _MACHINE if key in settings]
-    versions = sorted({found for found in map(version_of, variant.runs) if found})
+    found = [machine_of(run) for run in variant.runs]
+    settings = [
+        f"{key.partition('.')[2]} {variant.settings[key]}" for key in _MACHINE if key in variant.settings
+    ]
     finished = [str(run.summary["finished_at"]) for run in variant.runs if run.summary.get("finished_at")]
-    newest = max(finished, default="")[:16].replace("T", " ")
-    texts = (escape(text or "not recorded") for text in (", ".join(facts), ", ".join(versions), newest))
-    cells = "".join(f"<td{' class=words' * (i == 0)}>{text}</td>" for i, text in enumerate(texts))
+    texts = (
+        _each(", ".join(_named(one, "device", "processor", "usable_cores")) for one in found),
+        _each(", ".join(_named(one, "lbc", "torch", "python")) for one in found),
+        ", ".join(settings),
+        max(finished, default="")[:16].replace("T", " "),
+    )
+    cells = "".join(
+        f"<td{' class=words' * (i < 3)}>{escape(text or 'not recorded')}</td>" for i, text in enumerate(texts)
+    )
     return f'<tr><th scope="row">{escape(variant.label)}</th>{cells}</tr>'
+
+
+def _named(machine: Mapping[str, str], *keys: str) -> list[str]:
+    words = {"device": "{}", "processor": "{}", "usable_cores": "{} cores"}
+    return [words.get(key, key + " {}").format(machine[key]) for key in keys if key in machine]
+
+
+def _each(texts: Iterable[str]) -> str:
+    return "; ".join(sorted({text for text in texts if text}))

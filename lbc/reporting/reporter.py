@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from lbc.reporting.console import closing_lines, header_lines
+from lbc.reporting.machine import machine
 from lbc.reporting.plots import learning_curve
 from lbc.reporting.progress import Progress, make_progress
 from lbc.reporting.rundir import RunDirectory, read_metrics
@@ -49,6 +50,7 @@ class RunReporter:
     def start(self, header: dict[str, Any]) -> None:
         if not self._resumed:
             self._directory.create(self._config_text)
+        self._directory.settle(machine())
         where = self._directory
         self._sinks = make_sinks(self._wanted_sinks, where.tensorboard, where.path.name, self._config_text)
         self._say([*header_lines(header, self._directory.path), ""])

@@ -6,6 +6,7 @@
     DIR/metrics.jsonl        one JSON object per report
     DIR/tensorboard/         the same as TensorBoard events
     DIR/checkpoints/         weights (safetensors)
+    DIR/machine.json         where it ran last: processor, cores, device, versions
     DIR/summary.json         at the end
     DIR/learning_curve.png   at the end
 """
@@ -35,6 +36,7 @@ class RunDirectory:
         self.path = path
         self.config = path / "config.toml"
         self.metrics = path / "metrics.jsonl"
+        self.machine = path / "machine.json"
         self.summary = path / "summary.json"
         self.picture = path / "learning_curve.png"
         self.tensorboard = path / "tensorboard"
@@ -118,10 +120,17 @@ class RunDirectory:
         with _telling_of_the_disk(self.metrics), self.metrics.open("a", encoding="utf-8") as file:
             file.write(line)
 
+    def settle(self, machine: dict[str, Any]) -> None:
+        _write_json(self.machine, machine)
+
     def finish(self, summary: dict[str, Any]) -> None:
-        text = json.dumps(plain(summary), indent=2, allow_nan=False)
-        with _telling_of_the_disk(self.summary):
-            self.summary.write_text(text + "\n", encoding="utf-8")
+        _write_json(self.summary, summary)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps(plain(content), indent=2, allow_nan=False)
+    with _telling_of_the_disk(path):
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 @contextlib.contextmanager

@@ -61,6 +61,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
         "metrics.jsonl",
         "tensorboard",
         "checkpoints",
+        "machine.json",
         "summary.json",
         "learning_curve.png",
     }
