@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lbc.reporting.colours import GRID, PALETTE, QUIET, TEXT
 from lbc.reporting.curves import FINAL_SHARE, interval, interval_name
-from lbc.studies.figures import GRID, PALETTE, QUIET, TEXT, compare_panels, plain_axes, table
+from lbc.studies.figures import compare_panels, plain_axes, table
 from lbc.studies.findings import Finals, compared, two_digits
 from lbc.studies.plan import Study, Variant
 from lbc.studies.presentation import Canvas, Panels, Shown, finals

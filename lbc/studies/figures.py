@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from lbc.reporting.colours import GRID, PALETTE, QUIET, TEXT
 from lbc.reporting.curves import FINAL_SHARE, Curve, band, interval, interval_name, load_all
 
 Runs = Mapping[str, Sequence[Path]]  # label -> run directories, one per seed
 Panel = Mapping[str, Mapping[str, Sequence[Curve]]]  # title -> label -> curves, one per seed
 
-# Okabe and Ito's palette, told apart by colour-blind readers; its yellow is too pale for a line.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
 _STYLES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)))  # one more each time the palette repeats
-GRID, TEXT, QUIET = "#e3e6ea", "#333a42", "#6b7480"
 _LABEL_HEIGHT = 0.052  # of the axes, for one line of text at the curves' ends
 
 

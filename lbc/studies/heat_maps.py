@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lbc.behavior import Dimension
+from lbc.reporting.colours import QUIET, TEXT
 from lbc.studies.courses import Course, region_name
-from lbc.studies.figures import QUIET, TEXT, short
+from lbc.studies.figures import short
 
 _TICKS = 5
 

@@ -11,7 +11,7 @@ import numpy as np
 from lbc.agents import Agent, load_agent
 from lbc.agents.film import play
 from lbc.errors import UserError
-from lbc.studies.figures import QUIET, TEXT
+from lbc.reporting.colours import QUIET, TEXT
 from lbc.studies.plan import Study, Variant
 from lbc.studies.presentation import Canvas, Panels, Shown
 
