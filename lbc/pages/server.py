@@ -141,7 +141,8 @@ def serve(roots: Sequence[Path], host: str, port: int, ready: Callable[[str], No
         )
         name = f"[{host}]" if ":" in host else host
         ready(f"http://{name}:{listener.getsockname()[1]}/")
-        signal.signal(signal.SIGTERM, _end)  # uvicorn raises the signal again when it has stopped
+        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again when it has stopped;
+            signal.signal(number, _end)  # a shell's background jobs begin with SIGINT ignored
         uvicorn.Server(config).run(sockets=[listener])  # closes it
     finally:
         dashboard.close()
