@@ -13,7 +13,6 @@ import argparse
 import json
 import math
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,12 +22,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+if __name__ == "__main__":  # started as a file: the checkout need not be installed
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.chromium import ARGUMENTS, CHROMIUM
+
 CURVES, LIVE = 10, 5
 SAMPLE_SECONDS = 10.0
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 CONFIG = '[environment]\nid = "ALE/Pong-v5"\n[run]\nseed = {seed}\nframes = 400000000\n'
 # Marks the moments at which the list, the first curve (a sketch) and the first chart are there.
 MOMENTS = """
@@ -48,8 +48,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
+    if CHROMIUM is None:
         print("no Chromium is installed.", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="lbc-dashboard-") as folder:
@@ -67,7 +66,7 @@ def main() -> int:
             assert server.stdout is not None
             address = server.stdout.readline().split()[0]
             print(f"server ready after {time.monotonic() - begun:.1f} s, {resident(server.pid):.0f} MB")
-            found = measure(address, server.pid, chromium, options)
+            found = measure(address, server.pid, options)
         finally:
             server.terminate()
             server.wait(30)
@@ -101,7 +100,7 @@ def write_runs(folder: Path, runs: int, points: int) -> int:
     return sum(len(texts[i % len(texts)]) for i in range(runs))
 
 
-def measure(address: str, pid: int, chromium: str, options: argparse.Namespace) -> dict[str, Any]:
+def measure(address: str, pid: int, options: argparse.Namespace) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
     runs, seconds = timed(f"{address}api/runs")
@@ -110,7 +109,7 @@ def measure(address: str, pid: int, chromium: str, options: argparse.Namespace) 
     print(f"list of runs {1000 * seconds:.0f} ms; a curve {1000 * curve_seconds:.0f} ms, ", end="")
     print(f"{len(curve['columns']['frames'])} of {options.points:,} points")
     with sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         wrong: list[str] = []
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)

@@ -21,37 +21,23 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lbc.agents import Agent, Episode, Scores, load_agent
+from lbc.agents import Agent, Scores, load_agent
+from lbc.agents import Episode as Episode
 from lbc.agents import evaluate as evaluate_agent
 from lbc.cli.session import Session, begin, go_on
 from lbc.cli.stopping import StopRequest
 from lbc.cli.train import parse_frames
 from lbc.config import Config
-from lbc.errors import TrainingError, UserError
+from lbc.errors import TrainingError as TrainingError
+from lbc.errors import UserError
 from lbc.reporting.callbacks import Callback
 from lbc.reporting.plain import plain
-from lbc.reporting.records import RunRecord, load_run, load_runs
+from lbc.reporting.records import RunRecord as RunRecord
+from lbc.reporting.records import load_run
+from lbc.reporting.records import load_runs as load_runs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-__all__ = [
-    "Agent",
-    "Callback",
-    "Config",
-    "Episode",
-    "RunRecord",
-    "Scores",
-    "TrainedRun",
-    "TrainingError",
-    "UserError",
-    "evaluate",
-    "load_agent",
-    "load_run",
-    "load_runs",
-    "resume",
-    "train",
-]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ Nothing of the training is needed, and nothing that is read is executed.
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +39,7 @@ from lbc.models import PolicyNetwork
 from lbc.parameters import Checkpoint, give
 from lbc.parameters.trained import read_trained
 from lbc.reporting import RunDirectory
+from lbc.reporting.rundir import read_json
 from lbc.runtime.experiment import meta_controller, precision, select_device
 from lbc.types import EnvironmentSpec
 
@@ -151,7 +151,7 @@ def load_agent(directory: str | Path, device: str = "auto", allow_code: bool = F
     for complaint in trained.complaints:
         warnings.warn(complaint, stacklevel=2)
     checkpoint = trained.checkpoint
-    frames = _summary(run).get("frames", 0) if checkpoint is None else checkpoint.frames
+    frames = read_json(run.summary).get("frames", 0) if checkpoint is None else checkpoint.frames
     environment = make(config.environment, 1)
     spec = environment.spec
     environment.close()
@@ -186,7 +186,7 @@ def _controller(
 
 
 def _favourite(run: RunDirectory) -> np.ndarray:
-    summary = _summary(run)
+    summary = read_json(run.summary)
     try:
         return np.array([*summary["favourite_tau"], *summary["favourite_omega"]])
     except (KeyError, TypeError):
@@ -194,11 +194,3 @@ def _favourite(run: RunDirectory) -> np.ndarray:
             f"'{run.path}' does not say which behavior its controller favours: it has neither a checkpoint "
             "that can be read nor a summary."
         ) from None
-
-
-def _summary(run: RunDirectory) -> dict[str, Any]:
-    try:
-        found = json.loads(run.summary.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

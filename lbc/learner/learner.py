@@ -130,7 +130,7 @@ class Learner:
         self._decay = torch.ones_like(next(network.parameters()).detach().flatten()[0])
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
-        self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is in the network
+        self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is differentiated
         self.peers: Peers | None = None  # whom a shared target also consists of
 
     def update(self, batch: Batch, progress: float) -> Losses:

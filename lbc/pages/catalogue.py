@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -12,8 +11,9 @@ from typing import Any
 from lbc.errors import UserError
 from lbc.pages.history import History
 from lbc.pages.overview import Run, locked_inodes, printable
+from lbc.reporting.rundir import run_directories
 
-MOST_RUNS, MOST_FOLDERS, DEPTH = 2000, 20_000, 4  # of a search
+MOST_RUNS = 2000
 _SEARCH_SECONDS = 5.0  # between two searches for new runs
 _SPARK_SECONDS = 0.25  # of reading for sparklines, per refresh
 _HISTORIES = 12  # runs whose curves are held in memory
@@ -78,18 +78,6 @@ class Catalogue:
             if time.monotonic() > end:
                 return
             run.draw_sparkline()
-
-
-def run_directories(root: Path) -> Iterator[Path]:
-    """``root`` itself, or the run directories in it; links to folders are not followed."""
-    for count, (folder, inner, files) in enumerate(os.walk(root)):
-        path = Path(folder)
-        if "metrics.jsonl" in files or ("config.toml" in files and "checkpoints" in inner):
-            yield path
-            inner.clear()
-        elif len(path.relative_to(root).parts) >= DEPTH or count >= MOST_FOLDERS:
-            inner.clear()
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
 
 
 def _place(run: dict[str, Any]) -> tuple[bool, int, str]:

@@ -15,19 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from lbc.cards.toml import parsed, text_of
 from lbc.errors import UserError
 from lbc.pages.binned import Binned
-from lbc.pages.catalogue import run_directories
 from lbc.pages.numbers import Report, known, number, records
 from lbc.reporting import RunDirectory
 from lbc.reporting.curves import Curve
+from lbc.reporting.rundir import read_config, read_json, run_directories
 from lbc.runtime.clock import PARTS
 
 COLUMNS = ("frames", "seconds", "episodes", "score_mean", "behavior_entropy", "frames_per_second", "updates")
 REPORTS = 500  # kept for the diagnostics, and at most twice as many while reading
 _LONGEST = 2000  # entries of a list in a report; more is no report of this package
-_MACHINE_BYTES = 10_000
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def find_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
 def read_run(path: Path) -> Run:
     """One run directory, or a sentence about why it cannot be shown."""
     directory = RunDirectory(path)
-    config, summary = _config(directory), _object(directory.summary)
+    config, summary = read_config(directory), read_json(directory.summary)
     columns = {name: array("d") for name in COLUMNS}
     chosen: dict[str, Binned] = {}
     responsibility: list[Binned] = []
@@ -179,21 +177,6 @@ def _why_nothing(directory: RunDirectory) -> str:
     return f"'{directory.metrics}' is damaged: no line of it is a report; give another run directory."
 
 
-def _config(directory: RunDirectory) -> Mapping[str, Any]:
-    if directory.config.is_file():
-        return parsed(text_of(directory.config), f"'{directory.config}'")
-    return _object(directory.path / "config.json")  # of another program, kept beside ours
-
-
-def _object(path: Path) -> Mapping[str, Any]:
-    """A JSON object; empty where there is none, or only half of one yet."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _game(config: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     environment = config.get("environment")
     named = environment.get("id") if isinstance(environment, dict) else None
@@ -241,9 +224,5 @@ def _times(value: Any) -> np.ndarray:
 
 def machine_of(run: Run) -> dict[str, str]:
     """Where it ran last, as far as it is written down."""
-    try:
-        with RunDirectory(run.path).machine.open(encoding="utf-8", errors="replace") as file:
-            found = json.loads(file.read(_MACHINE_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return {str(key): str(value) for key, value in found.items() if value} if isinstance(found, dict) else {}
+    found = read_json(RunDirectory(run.path).machine)
+    return {key: str(value) for key, value in found.items() if value}

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lbc.cards.toml import parsed, text_of
+from lbc.cards.toml import text_of
 from lbc.errors import UserError, missing_extra
-from lbc.reporting.rundir import RunDirectory, read_metrics
+from lbc.reporting.rundir import RunDirectory, read_config, read_json, read_metrics, run_directories
 from lbc.reporting.sinks import scalars
 
 if TYPE_CHECKING:
@@ -96,14 +95,14 @@ def load_run(directory: str | Path) -> RunRecord:
     run = RunDirectory(Path(directory))
     if not (run.config.is_file() or run.metrics.is_file()):
         raise UserError(f"'{directory}' holds no run.")
-    return RunRecord(run.path, _config(run), _json(run.summary), read_metrics(run.metrics))
+    return RunRecord(run.path, read_config(run), read_json(run.summary), read_metrics(run.metrics))
 
 
 def load_runs(pattern: str | Path | Sequence[str | Path]) -> DataFrame:
     """All reports of all runs that a pattern such as ``runs/*`` finds, or that lie below its folders."""
     patterns = [pattern] if isinstance(pattern, str | Path) else pattern
     found = [Path(path) for one in patterns for path in sorted(glob.glob(str(one), recursive=True))]
-    runs = dict.fromkeys(run for path in found for run in _runs_in(path))
+    runs = dict.fromkeys(run for path in found for run in run_directories(path))
     if not runs:
         raise UserError(f"there is no run at '{', '.join(map(str, patterns))}'.")
     tables = []
@@ -119,28 +118,6 @@ def _numbers(report: dict[str, Any]) -> dict[str, float]:
         return dict(scalars(report))
     except RecursionError:  # nested beyond all reason: no report of ours
         return {}
-
-
-def _runs_in(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return []
-    if (path / "metrics.jsonl").is_file():
-        return [path]
-    return sorted(metrics.parent for metrics in path.rglob("metrics.jsonl"))
-
-
-def _config(run: RunDirectory) -> dict[str, Any]:
-    if run.config.is_file():
-        return parsed(text_of(run.config), f"'{run.config}'")
-    return _json(run.path / "config.json")
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _pandas() -> Any:

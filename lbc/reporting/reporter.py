@@ -50,7 +50,7 @@ class RunReporter:
     def start(self, header: dict[str, Any]) -> None:
         if not self._resumed:
             self._directory.create(self._config_text)
-        self._directory.settle(machine())
+        self._directory.note(machine())
         where = self._directory
         self._sinks = make_sinks(self._wanted_sinks, where.tensorboard, where.path.name, self._config_text)
         self._say([*header_lines(header, self._directory.path), ""])

@@ -25,8 +25,11 @@ try:
 except ImportError:  # not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
+from lbc.cards.toml import parsed, text_of
 from lbc.errors import TrainingError, UserError
 from lbc.reporting.plain import plain
+
+MOST_FOLDERS, DEPTH = 20_000, 4  # of a search for runs
 
 
 class RunDirectory:
@@ -80,10 +83,7 @@ class RunDirectory:
             path.unlink(missing_ok=True)
 
     def _has_ended(self) -> bool:
-        try:
-            return json.loads(self.summary.read_text(encoding="utf-8")).get("outcome") == "finished"
-        except (OSError, ValueError):
-            return False
+        return read_json(self.summary).get("outcome") == "finished"
 
     def require_run(self) -> None:
         if not self.config.exists():
@@ -120,11 +120,28 @@ class RunDirectory:
         with _telling_of_the_disk(self.metrics), self.metrics.open("a", encoding="utf-8") as file:
             file.write(line)
 
-    def settle(self, machine: dict[str, Any]) -> None:
+    def note(self, machine: dict[str, Any]) -> None:
+        """Where this sitting of the run takes place."""
         _write_json(self.machine, machine)
 
     def finish(self, summary: dict[str, Any]) -> None:
         _write_json(self.summary, summary)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where there is none, or only half of one yet."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_config(run: RunDirectory) -> dict[str, Any]:
+    """By section, as in config.toml; of another program, kept beside ours, as in its config.json."""
+    if run.config.is_file():
+        return parsed(text_of(run.config), f"'{run.config}'")
+    return read_json(run.path / "config.json")
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
@@ -152,3 +169,15 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
         with contextlib.suppress(ValueError, RecursionError):
             found.append(json.loads(line))
     return [report for report in found if isinstance(report, dict)]
+
+
+def run_directories(root: Path) -> Iterator[Path]:
+    """``root`` itself, or the run directories in it; links to folders are not followed."""
+    for count, (folder, inner, files) in enumerate(os.walk(root)):
+        path = Path(folder)
+        if "metrics.jsonl" in files or ("config.toml" in files and "checkpoints" in inner):
+            yield path
+            inner.clear()
+        elif len(path.relative_to(root).parts) >= DEPTH or count >= MOST_FOLDERS:
+            inner.clear()
+        inner[:] = sorted(name for name in inner if not name.startswith("."))

@@ -10,18 +10,17 @@ interrupted goes on where it stopped, and one that has finished only draws its f
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from lbc.cards import from_toml, resolve, text_of
 from lbc.config import Config
 from lbc.errors import UserError, nearest
 from lbc.reporting import RunDirectory, read_metrics
+from lbc.reporting.rundir import read_json
 from lbc.studies.presentation import Panels, Presentation, learning_curves
 
 ONE_CORE = ("run.threads=1", "environment.threads=1")  # a run's share: several of them fill the machine
@@ -105,7 +104,7 @@ class Run:
         return [sys.executable, "-m", "lbc", "train", self.variant.preset, *budget, *sets]
 
     def finished(self) -> bool:
-        return _read_json(RunDirectory(self.path).summary).get("outcome") == "finished"
+        return read_json(RunDirectory(self.path).summary).get("outcome") == "finished"
 
     def resumable(self) -> bool:
         """Whether a checkpoint of this very run lies there, to go on from."""
@@ -182,14 +181,6 @@ def panels_of(runs: Sequence[Run]) -> Panels:
         if run.finished():
             panels.setdefault(run.variant.task, {}).setdefault(run.variant.label, []).append(run.path)
     return panels
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _slug(text: str) -> str:

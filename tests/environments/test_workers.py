@@ -55,6 +55,12 @@ def test_a_pool_plays_what_one_environment_plays(config, workers, groups, steps)
         alone.close()
 
 
+@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (7, 7), (8, 14), (16, 30)])
+def test_with_many_cores_each_but_one_gets_two_processes(cores, workers, monkeypatch):
+    monkeypatch.setattr(workers_module, "usable_cores", lambda: cores)
+    assert workers_module.usual_workers() == workers
+
+
 def test_groups_may_be_asked_in_any_order():
     pool = WorkerPool(CATCH, 4, workers=2, groups=2)
     alone = make(CATCH, 4)

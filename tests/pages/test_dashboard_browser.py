@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,17 +10,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.chromium import CHROMIUM
 from tests.pages.test_dashboard import Served, make_run, report
 
 pytest.importorskip("uvicorn")
 pytest.importorskip("plotly")
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 WAIT = 120_000  # milliseconds; a busy machine needs many for plotly.js
 
@@ -34,14 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_run(root / "broken")
     (root / "broken" / "config.toml").write_text("nothing")
     return root
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

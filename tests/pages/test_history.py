@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from lbc.pages import history as module
-from lbc.pages.catalogue import Catalogue, run_directories
+from lbc.pages.catalogue import Catalogue
 from lbc.pages.history import History, sparkline
+from lbc.reporting.rundir import run_directories
 
 
 def line(frames: int, **more: Any) -> str:

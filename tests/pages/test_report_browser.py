@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.chromium import CHROMIUM
 from lbc.pages.report import write_report
 from tests.pages.test_report import make_run
 
 pytest.importorskip("plotly")
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 WAIT = 120_000  # milliseconds; a busy machine needs many for plotly.js
 WAITING = "[...document.querySelectorAll('.chart')].filter(c => c.checkVisibility() && !c.data).length"
@@ -35,14 +29,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     make_run(folder / "early", 3, [])
     write_report([folder], folder / "report.html", video=False)
     return (folder / "report.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 def opened(browser: Any, address: str, width: int, scheme: str = "light") -> tuple[Any, list[str]]:
