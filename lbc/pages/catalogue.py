@@ -10,7 +10,8 @@ from typing import Any
 
 from lbc.errors import UserError
 from lbc.pages.history import History
-from lbc.pages.overview import Run, locked_inodes, printable
+from lbc.pages.overview import Run, locked_inodes
+from lbc.reporting.plain import printable
 from lbc.reporting.rundir import run_directories
 
 MOST_RUNS = 2000

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lbc.pages.reading import Run
+from lbc.reporting.plain import printable
 from lbc.scores import Game, find_game
 
 EVEN = 0.9  # of the longest seed's frames: a final score is the mean over the last tenth
@@ -101,7 +102,7 @@ def _labelled(cards: Mapping[str, list[Run]]) -> list[Variant]:
     variants: dict[str, Variant] = {}
     for label, runs in zip(plain, groups, strict=True):
         folder = runs[0].path.resolve().parents[1 if _SEED_FOLDER.fullmatch(runs[0].path.name) else 0].name
-        long = label if plain.count(label) == 1 else f"{_printable(folder)}: {label}"
+        long = label if plain.count(label) == 1 else f"{printable(folder)}: {label}"
         unique, number = long, 1
         while unique in variants:
             number += 1
@@ -115,10 +116,10 @@ def _label(paths: Sequence[Path]) -> str:
     names = [path.resolve().name for path in paths]
     if _SEED_FOLDER.fullmatch(names[0]):
         folder = paths[0].resolve().parent
-        return _printable(_first_line(folder / "label.txt") or folder.name)
+        return printable(_first_line(folder / "label.txt") or folder.name)
     if len(names) == 1:
-        return _printable(_DATE_ENDING.sub("", names[0]))
-    return _printable(_SEED_ENDING.sub("", _shared(names)) or names[0])
+        return printable(_DATE_ENDING.sub("", names[0]))
+    return printable(_SEED_ENDING.sub("", _shared(names)) or names[0])
 
 
 def _shared(names: Sequence[str]) -> str:
@@ -132,8 +133,3 @@ def _first_line(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0][:100]
     except OSError:
         return ""
-
-
-def _printable(name: str) -> str:
-    """A name comes from a disk; what cannot be shown becomes a question mark."""
-    return "".join(c if c.isprintable() else "?" for c in name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import time
 import tomllib
@@ -14,6 +13,8 @@ from typing import Any
 from lbc.pages.history import newest_line, parsed, sparkline
 from lbc.pages.numbers import known
 from lbc.reporting import RunDirectory
+from lbc.reporting.plain import printable
+from lbc.reporting.rundir import read_json
 
 _QUIET_SECONDS = 60.0  # a run that has written so lately is running, also where locks cannot be seen
 
@@ -38,7 +39,7 @@ class Run:
         config, now = self.config, time.time()
         if config is None and self.directory.config.exists():
             config = {}  # of no run
-        summary = self._file(self.directory.summary, _json) or {}
+        summary = self._file(self.directory.summary, read_json) or {}
         newest = self._file(self.directory.metrics, _newest) or {}
         size, changed = _size_and_time(self.directory.metrics)
         running = self._inode() in locked or now - changed < _QUIET_SECONDS
@@ -151,11 +152,6 @@ def _toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _json(path: Path) -> dict[str, Any] | None:
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return found if isinstance(found, dict) else None
-
-
 def _table(tables: dict[str, Any], section: str) -> dict[str, Any]:
     found = tables.get(section)
     return found if isinstance(found, dict) else {}
@@ -169,7 +165,3 @@ def _text(tables: dict[str, Any], section: str, key: str) -> str:
 def _first(value: Any) -> float | None:
     """A finite number, or None."""
     return next(iter(known([value])), None)
-
-
-def printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,4 +1,4 @@
-"""Metrics as plain JSON values: what any language can read back in ten years."""
+"""Plain values and plain text: what any language can read back in ten years, and any terminal can show."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # NumPy and torch, scalars and arrays, on any device
         return plain(value.tolist())
     return str(value)
+
+
+def printable(text: str) -> str:
+    """A name comes from a disk; what would move a cursor or cannot be encoded becomes a question mark."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -16,6 +16,7 @@ from lbc.cards.toml import parsed, text_of
 from lbc.errors import UserError
 from lbc.reporting import RunDirectory, read_metrics
 from lbc.reporting.curves import Curve
+from lbc.reporting.plain import printable
 from lbc.scores.reference import Game, find_game, suggestion
 from lbc.scores.summary import Column
 
@@ -86,7 +87,7 @@ def read_run(path: Path, metric: str = "score_mean") -> Run:
         game,
         _value(config, "run", "seed", int, directory),
         _card(config),
-        _printable(_label(path.resolve())),
+        printable(_label(path.resolve())),
         _value(config, "run", "score_window", int, directory),
         _curve(directory, metric),
     )
@@ -190,11 +191,6 @@ def _card(config: Mapping[str, Any]) -> str:
         if isinstance(table, dict)
     }
     return json.dumps(kept, sort_keys=True, default=str)
-
-
-def _printable(name: str) -> str:
-    """A name comes from a disk; what would move a cursor or cannot be encoded becomes a question mark."""
-    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def _label(path: Path) -> str:
