@@ -182,13 +182,12 @@ def workers(count: int, frames: int, seed: int = 1, gap: float = 4.0) -> dict[st
     disturbed, recoveries, failures = _catch(frames, seed, count, gap)
     undisturbed, _, _ = _catch(frames, seed, 0, gap)
     assert failures == count, f"{failures} processes were replaced after {count} kills"
-    slow = sum(seconds > RECOVERY for seconds in recoveries)
-    assert slow <= 0.1 * count, f"it was not back to its speed after {slow} of the kills"
+    slow = count - sum(seconds <= RECOVERY for seconds in recoveries)
     return {
         "kills": count,
         "frames": frames,
-        "recovery_seconds_median": round(statistics.median(recoveries), 1),
-        "recovery_seconds_max": round(max(recoveries), 1),
+        "recovery_seconds_median": round(statistics.median(recoveries), 1) if recoveries else None,
+        "recovery_seconds_max": round(max(recoveries), 1) if recoveries else None,
         "slower_than_30_seconds": slow,
         "score_disturbed": round(disturbed, 3),
         "score_undisturbed": round(undisturbed, 3),
@@ -196,7 +195,11 @@ def workers(count: int, frames: int, seed: int = 1, gap: float = 4.0) -> dict[st
 
 
 def _catch(frames: int, seed: int, count: int, gap: float) -> tuple[float, list[float], int]:
-    """Final score; after each kill, seconds until a window of half a second is as fast as usual."""
+    """Final score; after each kill, seconds until a window of half a second is as fast as usual.
+
+    A kill waits until the one before it is overcome, but never longer than its share of the frames: then
+    the recovery was not seen, and the run is long enough for all kills on any machine.
+    """
     wishes = ["actor.workers=2", "run.threads=1", "run.evaluation_episodes=0"]
     run = LocalRun(resolve("catch", wishes, runtime="local", frames=frames, seed=seed))
     rng, tracker = random.Random(seed), run.tracker
@@ -214,10 +217,12 @@ def _catch(frames: int, seed: int, count: int, gap: float) -> tuple[float, list[
                 window = (now, tracker.frames)
                 if killed_at is None:
                     speeds.append(speed)
-                elif speed >= usual(speeds[-20:]) or now - killed_at > RECOVERY:
+                elif (speeds and speed >= usual(speeds[-20:])) or now - killed_at > RECOVERY:
                     recoveries.append(now - killed_at)
                     killed_at, next_kill = None, now + gap * rng.random()
-            if left and killed_at is None and now >= next_kill and speeds:
+            replaced = run.pool.failures == count - left
+            late = replaced and tracker.progress() > 1.0 - left / (count + 1)
+            if left and (late or (killed_at is None and now >= next_kill and speeds)):
                 os.kill(rng.choice(run.pool.pids), signal.SIGKILL)
                 killed_at, left = now, left - 1
         run.settle()
@@ -312,6 +317,8 @@ def main() -> None:
             found = kills(given.runtime, given.kills, Path(folder), given.frames or 8_000, given.seed)
         elif given.what == "workers":
             found = workers(given.kills, given.frames or 600_000, given.seed)
+            slow = found["slower_than_30_seconds"]
+            assert slow <= 0.1 * given.kills, f"not back to its speed after {slow} of the kills: {found}"
         else:
             found = long(given.minutes, Path(folder))
     print(json.dumps({"soak": given.what} | found), flush=True)
