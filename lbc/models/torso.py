@@ -107,19 +107,44 @@ class Torso(nn.Module):
     def forward(self, observation: Tensor) -> Tensor:
         lead = observation.shape[: -len(self.shape)]
         kind, dtype = observation.device.type, self.last.weight.dtype
-        if torch.is_autocast_enabled(kind) and not self.centring:
-            dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
-        x = self._numbers(observation, dtype)
-        if self.centring:
-            x = (x - self.mean) / self.variance.sqrt().clamp(min=SMALLEST_SPREAD)
-        return self.last(self.body(x)).relu_().view(*lead, self.units)
+        mixed, begin = torch.is_autocast_enabled(kind), self.body[0]
+        if self.centring and isinstance(begin, nn.Conv2d) and not mixed:
+            x = self._centred(begin, observation)
+            for layer in self.body[1:]:
+                x = layer(x)
+        else:
+            if mixed and not self.centring:
+                dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
+            x = self._numbers(observation, dtype)
+            if self.centring:
+                x = (x - self.mean) / self._spread()
+            x = self.body(x)
+        return self.last(x).relu_().view(*lead, self.units)
 
-    def _numbers(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
+    def _centred(self, begin: nn.Conv2d, observation: Tensor) -> Tensor:
+        """begin((observation - mean) / spread) without a pass over the images: a convolution is linear, so its
+        weights take the division, and what it makes of the mean is subtracted from what comes out.  (In
+        bfloat16 the difference of two large numbers would be lost.)"""
+        weight = begin.weight / self._spread()
+        unit = 255.0 if observation.dtype == torch.uint8 else 1.0
+        shape = (begin.stride, begin.padding)
+        background = nn.functional.conv2d(self.mean.unsqueeze(0), weight, None, *shape)
+        x = self._laid_out(observation, begin.weight.dtype)
+        return nn.functional.conv2d(x, weight / unit, begin.bias, *shape) - background
+
+    def _spread(self) -> Tensor:
+        return self.variance.sqrt().clamp(min=SMALLEST_SPREAD)
+
+    def _laid_out(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
         """[n, *shape], as a new tensor where there is something to change; images channels-last."""
         x = observation.reshape(-1, *self.shape)
         layout = torch.channels_last if x.dim() == 4 else torch.contiguous_format
-        numbers = x.to(dtype, memory_format=layout)
-        return numbers.div_(255.0) if x.dtype == torch.uint8 else numbers
+        return x.to(dtype, memory_format=layout)
+
+    def _numbers(self, observation: Tensor, dtype: torch.dtype) -> Tensor:
+        """The same with bytes as 0..1."""
+        numbers = self._laid_out(observation, dtype)
+        return numbers.div_(255.0) if observation.dtype == torch.uint8 else numbers
 
     @torch.no_grad()
     def track(self, observations: Sequence[Tensor]) -> None:

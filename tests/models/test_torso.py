@@ -10,7 +10,7 @@ from torch import nn
 
 from lbc.errors import UserError
 from lbc.models.initialisation import keep, orthogonal
-from lbc.models.torso import Torso
+from lbc.models.torso import SMALLEST_SPREAD, Torso
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,23 @@ def test_bytes_go_to_bfloat16_at_once_and_lose_nothing():
         torso(image.contiguous(memory_format=torch.channels_last))
     for x in seen:
         assert torch.equal(x, (image.float() / 255.0).bfloat16())
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float64])
+@pytest.mark.parametrize("kind", ["conv", "impala"])
+def test_a_convolution_centres_as_the_formula_says(kind, dtype):
+    """Values and gradients of body((x - mean) / spread), though the images are never centred."""
+    shape = (2, 36, 36)
+    torch.manual_seed(1)
+    torso = Torso(kind, shape, 8, orthogonal, centring=True).double()
+    images = torch.randint(0, 256, (3, 5, *shape)).to(dtype)
+    torso.track([images])
+    number = images.view(15, *shape).double() / (255.0 if dtype == torch.uint8 else 1.0)
+    centred = (number - torso.mean) / torso.variance.sqrt().clamp(min=SMALLEST_SPREAD)
+    literal = torso.last(torso.body(centred)).relu().view(3, 5, 8)
+    weights = torch.randn(3, 5, 8, dtype=torch.float64)
+    parameters = list(torso.parameters())
+    expected = torch.autograd.grad((weights * literal).sum(), parameters)
+    found = torso(images)
+    torch.testing.assert_close(found, literal)
+    torch.testing.assert_close(torch.autograd.grad((weights * found).sum(), parameters), expected)
