@@ -110,7 +110,7 @@ class Torso(nn.Module):
         mixed, begin = torch.is_autocast_enabled(kind), self.body[0]
         if self.centring and isinstance(begin, nn.Conv2d) and not mixed:
             x = self._centred(begin, observation)
-            for layer in self.body[1:]:
+            for layer in list(self.body)[1:]:
                 x = layer(x)
         else:
             if mixed and not self.centring:
@@ -122,15 +122,14 @@ class Torso(nn.Module):
         return self.last(x).relu_().view(*lead, self.units)
 
     def _centred(self, begin: nn.Conv2d, observation: Tensor) -> Tensor:
-        """begin((observation - mean) / spread) without a pass over the images: a convolution is linear, so its
-        weights take the division, and what it makes of the mean is subtracted from what comes out.  (In
-        bfloat16 the difference of two large numbers would be lost.)"""
+        """begin((observation - mean) / spread), without a pass over the images: a convolution is linear, so
+        that its weights take the division, and what it makes of the mean is subtracted from what comes out.
+        (In bfloat16 the difference of two large numbers would be lost.)"""
         weight = begin.weight / self._spread()
         unit = 255.0 if observation.dtype == torch.uint8 else 1.0
-        shape = (begin.stride, begin.padding)
-        background = nn.functional.conv2d(self.mean.unsqueeze(0), weight, None, *shape)
+        background = begin._conv_forward(self.mean.unsqueeze(0), weight, None)
         x = self._laid_out(observation, begin.weight.dtype)
-        return nn.functional.conv2d(x, weight / unit, begin.bias, *shape) - background
+        return begin._conv_forward(x, weight / unit, begin.bias) - background
 
     def _spread(self) -> Tensor:
         return self.variance.sqrt().clamp(min=SMALLEST_SPREAD)
