@@ -168,13 +168,13 @@ def test_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_both_parsers_read_the_same(arguments: list[str]) -> None:
     pytest.importorskip("tyro")
-    arguments = _repeated_set(arguments)
+    arguments = _repeated_set(arguments, COMMANDS)
     assert _by_argparse(COMMANDS, arguments) == _by_tyro(COMMANDS, arguments)
 
 
 def test_set_may_be_repeated_or_listed() -> None:
     for arguments in (["--set", "a.b=1", "--set", "c.d=2"], ["--set", "a.b=1", "c.d=2"]):
-        command = _by_argparse(COMMANDS, _repeated_set(["train", "catch", *arguments]))
+        command = _by_argparse(COMMANDS, _repeated_set(["train", "catch", *arguments], COMMANDS))
         assert command == Train("catch", set=("a.b=1", "c.d=2"))
 
 

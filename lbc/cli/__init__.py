@@ -1,4 +1,4 @@
-"""The command line: ``lbc train``, ``eval``, ``play``, ``scores``, ``report``, ``dashboard``, ``study`` ...
+"""The command line: ``lbc train``, ``eval``, ``play``, ``scores``, ``report``, ``study``, ``suite`` ...
 
 Exit codes: 0 done, 1 training failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM,
 141 when the output's reader has left.
@@ -21,6 +21,7 @@ from lbc.cli.parsing import parse
 from lbc.cli.report import Report
 from lbc.cli.scores import Scores
 from lbc.cli.study import Study
+from lbc.cli.suite import Suite
 from lbc.cli.train import Train, with_its_card
 from lbc.errors import TrainingError, UserError
 
@@ -34,6 +35,7 @@ _COMMANDS = {
     "report": Report,
     "scores": Scores,
     "study": Study,
+    "suite": Suite,
     "list": List,
     "bench": Bench,
     "doctor": Doctor,

@@ -45,7 +45,7 @@ class Command(Protocol):
 
 
 def parse(commands: Mapping[str, type[Any]], arguments: Sequence[str]) -> Command:
-    arguments = _repeated_set(arguments)
+    arguments = _repeated_set(arguments, commands)
     if importlib.util.find_spec("tyro"):
         try:
             return _by_tyro(commands, arguments)
@@ -55,16 +55,23 @@ def parse(commands: Mapping[str, type[Any]], arguments: Sequence[str]) -> Comman
     return _by_argparse(commands, arguments)
 
 
-# Options after which several values may follow, and what such a value looks like.
-_LISTS = {"--set": r"\w+\.\w+=", "--runs": r"(?!--)", "--only": r"(?!--)", "--task": r"(?!--)"}
+# Options after which several values may follow, and what such a value looks like; where they take several.
+_LISTS = {
+    "--set": r"\w+\.\w+=",
+    "--seeds": r"\d",
+    **dict.fromkeys(("--runs", "--only", "--task", "--games", "--cards"), r"(?!--)"),
+}
 
 
-def _repeated_set(arguments: Sequence[str]) -> list[str]:
+def _repeated_set(arguments: Sequence[str], commands: Mapping[str, type[Any]]) -> list[str]:
     """``--set a.b=1 c.d=2`` as ``--set a.b=1 --set c.d=2``: both spellings are natural."""
+    command = commands.get(arguments[0]) if arguments else None
+    hints = typing.get_type_hints(command) if command else {}
+    lists = {f"--{name}" for name, hint in hints.items() if _value_type(hint)[1]}
     repeated: list[str] = []
     for argument in arguments:
         option = repeated[-2] if len(repeated) >= 2 else ""
-        if option in _LISTS and re.match(_LISTS[option], argument):
+        if option in lists & set(_LISTS) and re.match(_LISTS[option], argument):
             repeated.append(option)
         repeated.append(argument)
     return repeated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from collections.abc import Sequence
@@ -55,7 +54,7 @@ class Scores:
         from lbc.scores.document import document
         from lbc.scores.runs import METRICS, SCORINGS, columns, read_runs
         from lbc.scores.summary import MEASURES, on_common_games, published_columns, summarise
-        from lbc.scores.tables import FORMATS, render
+        from lbc.scores.tables import FORMATS, render, show
 
         _one_of("--scoring", self.scoring, SCORINGS)
         _one_of("--metric", self.metric, METRICS)
@@ -80,15 +79,8 @@ class Scores:
             self._write(json.dumps(plain(found), indent=1, allow_nan=False) + "\n")
         else:
             tables = self._tables(summaries, everyone, runs, form)
-            if (
-                form == "text"
-                and self.out is None
-                and sys.stdout.isatty()
-                and importlib.util.find_spec("rich")
-            ):
-                from lbc.scores.tables import display
-
-                display(tables, sys.stdout)
+            if form == "text" and self.out is None:
+                show(tables, sys.stdout)
             else:
                 self._write(render(tables, form))
         return 0
@@ -142,22 +134,14 @@ class Scores:
         return {"way": self.scoring, "metric": self.metric, "runs": directories}
 
     def _write(self, text: str) -> None:
+        from lbc.scores.tables import carried
+
         if self.out is None:
-            print(_carried(text, sys.stdout.encoding), end="")
+            print(carried(text, sys.stdout.encoding), end="")
         else:
             path = Path(self.out)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-
-
-def _carried(text: str, encoding: str | None) -> str:
-    """``text`` as a terminal without Unicode can show it."""
-    name = encoding or "ascii"
-    try:
-        text.encode(name)
-    except UnicodeEncodeError:
-        return text.replace("–", "-").encode(name, "replace").decode(name)
-    return text
 
 
 def _one_of(option: str, value: str, choices: Sequence[str]) -> None:

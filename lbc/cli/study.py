@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lbc.cli.stopping import StopRequest
 from lbc.cli.train import parse_frames
 from lbc.errors import UserError
 
@@ -29,7 +31,7 @@ class Study:
         task: These tasks alone.
         set: Change one config value of every variant, as in actor.num_envs=8.
         also: Existing runs in the same figure, as in LABEL=DIRECTORIES; they may hold wildcards.
-        stale: A finished run whose card has changed since: refuse, keep or rerun.
+        stale: A run whose card has changed since: refuse, keep or rerun.
         figure: Where the figure goes; by default beside the runs.
         smooth: Reports in a running mean; 1 for none.
     """
@@ -64,7 +66,12 @@ class Study:
         study = replace(study, variants=tuple(replace(v, sets=(*v.sets, *self.set)) for v in study.variants))
         frames = None if self.frames is None else parse_frames(self.frames)
         runs = plan(study, parse_seeds(self.seeds, study.seeds), Path(self.out), frames)
-        return conduct(study, runs, figure, self.jobs, self.stale, self.smooth, self.also, self.draw)
+        with StopRequest() as stop, contextlib.suppress(KeyboardInterrupt):  # by a second signal
+            code = conduct(
+                *(study, runs, figure, self.jobs, self.stale, self.smooth, self.also, self.draw),
+                should_stop=stop.requested,
+            )
+        return stop.exit_code or code
 
     def _check(self) -> None:
         for option, value in (("jobs", self.jobs), ("smooth", self.smooth)):
@@ -73,12 +80,14 @@ class Study:
         for path in (*self.runs, self.out, self.figure or ""):
             if "\0" in path:
                 raise UserError(f"'{path}' is no path.")
-        if self.stale not in _STALE:
-            raise UserError(
-                f"--stale is '{self.stale}', but must be {', '.join(_STALE[:-1])} or {_STALE[-1]}."
-            )
+        check_stale(self.stale)
         if self.runs and (self.only or self.task or self.set or self.also or self.seeds or self.frames):
             raise UserError("--runs draws runs as they are; only --out, --figure and --smooth go with it.")
+
+
+def check_stale(word: str) -> None:
+    if word not in _STALE:
+        raise UserError(f"--stale is '{word}', but must be {', '.join(_STALE[:-1])} or {_STALE[-1]}.")
 
 
 def parse_seeds(text: str | None, default: int) -> Sequence[int]:

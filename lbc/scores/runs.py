@@ -23,7 +23,7 @@ from lbc.scores.summary import Column
 SCORINGS = ("final", "max")
 METRICS = ("score_mean", "eval_score")
 
-_DEPTH = 2  # a folder of folders of runs is taken apart, nothing deeper
+_DEPTH = 3  # a suite's folder of cards of games of seeds is taken apart, nothing deeper
 # What may differ between two seeds of one card: the game, and how a machine goes about it.
 _ANY = {
     "environment": ("id", "threads"),
@@ -121,7 +121,7 @@ def by_card(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """The run directories at ``path``: itself, or those in it or one folder deeper."""
+    """The run directories at ``path``: itself, or those in it or one or two folders deeper."""
     if not path.is_dir():
         raise UserError(f"'{path}' is no directory.")
     if (path / "config.toml").exists() or (path / "metrics.jsonl").exists():

@@ -6,6 +6,7 @@ Cells are values, not text.  People get them rounded, with separators; CSV gets 
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,24 @@ def render(tables: Sequence[Table], form: str) -> str:
         return _csv(table)
     write = {"text": _text, "markdown": _markdown, "latex": _latex}[form]
     return "\n".join(write(table) for table in tables)
+
+
+def show(tables: Sequence[Table], stream: TextIO) -> None:
+    """To people: by rich on a terminal, as plain text elsewhere."""
+    if stream.isatty() and importlib.util.find_spec("rich"):
+        display(tables, stream)
+    else:
+        print(carried(render(tables, "text"), stream.encoding), end="", file=stream)
+
+
+def carried(text: str, encoding: str | None) -> str:
+    """``text`` as a terminal without Unicode can show it."""
+    name = encoding or "ascii"
+    try:
+        text.encode(name)
+    except UnicodeEncodeError:
+        return text.replace("–", "-").encode(name, "replace").decode(name)
+    return text
 
 
 def display(tables: Sequence[Table], stream: TextIO) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import glob
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lbc.errors import UserError, missing_extra
 from lbc.studies.plan import Run, Study, missing, panels_of
-from lbc.studies.presentation import Canvas, Panels, Shown
-from lbc.studies.runner import execute
+from lbc.studies.presentation import Canvas, Panels, Shown, write_rows
+from lbc.studies.runner import alone_in, execute
 
 
 def conduct(
@@ -24,15 +23,23 @@ def conduct(
     smooth: int = 5,
     also: Sequence[str] = (),
     draw: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Does the missing ones of ``runs`` (none with ``draw``), then shows those that have finished."""
     _check(study, figure)
     extra = [_extra(text) for text in also]
     todo = missing(runs, stale)
     print(f"{study.name}: {study.question}  {len(runs)} runs, {len(runs) - len(todo)} done already.")
-    failures = execute(todo, jobs) if todo and not draw else []
+    failures: list[str] = []
+    folder = runs[0].path.parents[1]
+    if todo and not draw:
+        with alone_in(folder):
+            failures = execute(todo, jobs, among=runs, should_stop=should_stop)
     for failure in failures:
         print(failure, file=sys.stderr)
+    if should_stop():
+        print("stopped; the same command goes on.")
+        return 1
     panels = {task: dict(panel) for task, panel in panels_of(runs).items()}
     for label, paths in extra:
         for panel in panels.values():
@@ -41,10 +48,9 @@ def conduct(
     if not panels and failures:
         return 1
     if not panels:
-        folder = runs[0].path.parents[1]
         raise UserError(f"no run in '{folder}' has finished yet, so there is nothing to draw.")
     note = f"{absent} of {len(runs)} runs are missing or unfinished and left out." if absent else ""
-    show(study, panels, runs[0].path.parents[1], figure, smooth, note)
+    show(study, panels, folder, figure, smooth, note)
     return 1 if failures else 0
 
 
@@ -62,10 +68,7 @@ def show(
     report, numbers = folder / f"{study.name}.md", folder / f"{study.name}.csv"
     report.write_text(f"# {study.question}\n\n{text}\n", encoding="utf-8")
     if shown.rows:
-        with numbers.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(shown.rows[0]))
-            writer.writeheader()
-            writer.writerows(shown.rows)
+        write_rows(shown.rows, numbers)
     print(f"\n{text}\n")
     for path in (*shown.figures, *([numbers] if shown.rows else []), report):
         print(f"wrote {path}")

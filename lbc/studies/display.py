@@ -1,46 +1,108 @@
-"""One line over all runs of a study: live on a terminal, now and then elsewhere."""
+"""All runs of a queue at a glance: a live table on a terminal, lines now and then elsewhere."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
 import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from lbc.reporting.progress import clock
+from lbc.scores.tables import short
+from lbc.studies.state import ACTIVE, WORDS, State, grouped, mean, seconds_left, speed_of
 
-_PLAIN_INTERVAL = 60.0  # seconds between two lines in a log file
+_PLAIN_INTERVAL = 60.0  # seconds between two looks in a log file
+_AROUND = 9  # lines of a screen that are not rows of the table
+_COLOURS = {"running": "cyan", "evaluating": "cyan", "done": "green", "failed": "red", "stopped": "yellow"}
 
 
 class Display(Protocol):
-    def update(self, frames: int, done: int, active: int) -> None: ...
+    def update(self, states: Sequence[State], last: bool = False) -> None: ...
 
     def say(self, line: str) -> None: ...
 
     def stop(self) -> None: ...
 
 
-def make_display(stream: TextIO, frames: int, runs: int) -> Display:
+def make_display(stream: TextIO, jobs: int = 1) -> Display:
     if stream.isatty() and importlib.util.find_spec("rich"):
-        return LiveDisplay(stream, frames, runs)
-    return PlainDisplay(stream, frames, runs)
+        return LiveDisplay(stream, jobs)
+    return PlainDisplay(stream, jobs)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run; or, where they are many, all runs of one task and label."""
+
+    states: tuple[State, ...]
+
+    @property
+    def urgency(self) -> int:
+        return min(WORDS.index(state.word) for state in self.states)
+
+    def cells(self) -> dict[str, str]:
+        """What is said about it, by heading."""
+        first = self.states[0]
+        speed = speed_of(self.states)
+        left = seconds_left(self.states) if speed else None
+        frames = sum(state.frames for state in self.states)
+        return {
+            "game": first.run.variant.task,
+            "card": first.run.variant.label,
+            "seed": str(first.run.seed) if len(self.states) == 1 else f"{len(self.states)} seeds",
+            "state": ", ".join(_counted(self.states)),
+            "frames": short(frames) if frames else "",
+            "%": f"{_share(self.states):.0%}",
+            "score": _number(mean(state.score for state in self.states)),
+            "best": _number(max((s.best for s in self.states if s.best is not None), default=None)),
+            "HNS %": _number(mean(state.human_normalised for state in self.states)),
+            "frames/s": f"{speed:,.0f}" if speed else "",
+            "left": clock(left) if left is not None else "",
+        }
+
+
+def rows_of(states: Sequence[State], most: int) -> tuple[list[Row], list[State]]:
+    """At most so many rows, in the order of the queue, and the states that none of them shows."""
+    rows = [Row((state,)) for state in states]
+    if len(rows) > most:
+        rows = [Row(tuple(members)) for members in grouped(states)]
+    urgent = sorted(range(len(rows)), key=lambda i: rows[i].urgency)[:most]
+    hidden = [state for i, row in enumerate(rows) if i not in urgent for state in row.states]
+    return [rows[i] for i in sorted(urgent)], hidden
+
+
+def headings_of(rows: Sequence[Row]) -> list[str]:
+    """Those of columns that say something: a single card need not be named in every row."""
+    cells = [row.cells() for row in rows]
+    names = list(cells[0]) if cells else []
+    told = ("game", "card")
+    return [
+        name
+        for name in names
+        if any(row[name] for row in cells) and (name not in told or len({row[name] for row in cells}) > 1)
+    ]
 
 
 class PlainDisplay:
-    def __init__(self, stream: TextIO, frames: int, runs: int, interval: float = _PLAIN_INTERVAL) -> None:
-        self._stream = stream
-        self._pace = _Pace(frames)
-        self._runs = runs
+    def __init__(self, stream: TextIO, jobs: int = 1, interval: float = _PLAIN_INTERVAL) -> None:
+        self._stream, self._jobs = stream, jobs
         self._interval = interval
         self._printed_at = -math.inf
 
-    def update(self, frames: int, done: int, active: int) -> None:
-        if time.monotonic() - self._printed_at < self._interval:
+    def update(self, states: Sequence[State], last: bool = False) -> None:
+        if time.monotonic() - self._printed_at < self._interval and not last:
             return
         self._printed_at = time.monotonic()
-        speed, left = self._pace.at(frames)
-        share = frames / self._pace.total
-        self.say(f"{share:4.0%}  {done}/{self._runs} runs done, {active} active  {speed}/s  {left} left")
+        self.say("  ".join(overall(states, self._jobs)))
+        for state in states:
+            if state.word in ACTIVE:
+                cells = Row((state,)).cells()
+                forms = {"%": "{}", "score": "score {}", "frames/s": "{} frames/s", "left": "{} left"}
+                told = [form.format(cells[name]) for name, form in forms.items() if cells[name]]
+                self.say(f"      {state.run.name} {state.word}: {', '.join(told)}")
 
     def say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
@@ -50,42 +112,77 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    def __init__(self, stream: TextIO, frames: int, runs: int) -> None:
+    """rich redraws it from its own thread."""
+
+    def __init__(self, stream: TextIO, jobs: int = 1) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.live import Live
 
-        self._pace = _Pace(frames)
-        self._runs = runs
-        self._rich = Progress(
-            BarColumn(bar_width=None),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("[bold]{task.fields[runs]}[/] runs"),
-            TextColumn("[cyan]{task.fields[speed]}[/] frames/s"),
-            TextColumn("[dim]{task.fields[left]} left[/]"),
-            console=Console(file=stream),
-        )
-        self._task: Any = self._rich.add_task("", total=max(1, frames), runs=f"0/{runs}", speed="-", left="-")
-        self._rich.start()
+        self._console = Console(file=stream, highlight=False)
+        self._jobs = jobs
+        self._live = Live(console=self._console, refresh_per_second=4, vertical_overflow="crop")
+        self._live.start()
 
-    def update(self, frames: int, done: int, active: int) -> None:
-        speed, left = self._pace.at(frames)
-        runs = f"{done}/{self._runs}"
-        self._rich.update(self._task, completed=frames, runs=runs, speed=speed, left=left)
+    def update(self, states: Sequence[State], last: bool = False) -> None:
+        self._live.update(self._drawn(states), refresh=last)
+
+    def _drawn(self, states: Sequence[State]) -> Any:
+        from rich.console import Group
+        from rich.markup import escape
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        rows, hidden = rows_of(states, max(3, self._console.height - _AROUND))
+        names = headings_of(rows)
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for name in names:
+            table.add_column(name, justify="left" if name in ("game", "card", "state") else "right")
+        for row in rows:
+            cells = row.cells()
+            colour = _COLOURS.get(WORDS[row.urgency], "dim")
+            cells["state"] = f"[{colour}]{cells['state']}[/]"
+            table.add_row(*(cells[name] if name == "state" else escape(cells[name]) for name in names))
+        grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
+        grid.add_column(ratio=1)
+        said = overall(states, self._jobs)
+        for _ in said:
+            grid.add_column(no_wrap=True)
+        grid.add_row(ProgressBar(total=1.0, completed=_share(states)), *said)
+        more = [Text(f"not shown: {', '.join(_counted(hidden))}", style="dim")] if hidden else []
+        return Group(table, *more, Text(), grid)
 
     def say(self, line: str) -> None:
-        self._rich.console.print(line, markup=False, highlight=False)
+        self._console.print(line, markup=False)
 
     def stop(self) -> None:
-        self._rich.stop()
+        self._live.stop()
 
 
-class _Pace:
-    """Frames per second since the start, and the time left at that speed."""
+def overall(states: Sequence[State], jobs: int) -> list[str]:
+    """All of them in a few words: share, states, speed and the time left."""
+    speed, left = speed_of(states), seconds_left(states, jobs)
+    return [
+        f"{_share(states):4.0%}",
+        f"{len(states)} runs: {', '.join(_counted(states))}",
+        *([f"{speed:,.0f} frames/s"] if speed else []),
+        *([f"{clock(left)} left"] if left else []),
+    ]
 
-    def __init__(self, total: int) -> None:
-        self.total = max(1, total)
-        self._began = time.monotonic()
 
-    def at(self, frames: int) -> tuple[str, str]:
-        speed = frames / max(time.monotonic() - self._began, 1e-9)
-        return f"{speed:,.0f}", clock((self.total - frames) / speed) if speed > 0 else "-"
+def _share(states: Sequence[State]) -> float:
+    """Of all budgets together, each run counting the same."""
+    return sum(state.share for state in states) / max(1, len(states))
+
+
+def _counted(states: Sequence[State]) -> list[str]:
+    """``["1 running", "2 done"]``; of a single run only the word."""
+    counts = Counter(state.word for state in states)
+    words = [word for word in WORDS if counts[word]]
+    return words if len(states) == 1 else [f"{counts[word]} {word}" for word in words]
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.2f}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,14 @@ class Shown:
     findings: str  # made from the numbers
     rows: list[dict[str, Any]]  # the numbers, for a CSV
     figures: list[Path]
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """As CSV, with their keys above."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 Presentation = Callable[[Panels, Canvas], Shown]

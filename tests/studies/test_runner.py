@@ -115,7 +115,7 @@ def test_a_preset_runs_as_the_command_line_would(tmp_path: Path) -> None:
     assert run.finished()
     assert (run.path / "config.toml").exists()
     assert missing(runs) == []
-    changed = replace(run, variant=replace(variant, sets=(*variant.sets, "learner.clip_norm=7.0")))
+    changed = replace(run, variant=replace(run.variant, sets=(*run.variant.sets, "learner.clip_norm=7.0")))
     with pytest.raises(UserError, match=r"learner.clip_norm was 0.5, and is 7.0 today"):
         missing([changed])
 
@@ -137,7 +137,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     played = [json.loads(line)["frames"] for line in metrics.open()]
     assert played[-1] < 3000 and run.resumable() and missing(runs) == runs
     assert run.command()[-2:] == ["--resume", str(run.path)]
-    other = replace(run, variant=replace(variant, sets=(*variant.sets, "learner.clip_norm=7.0")))
+    other = replace(run, variant=replace(run.variant, sets=(*run.variant.sets, "learner.clip_norm=7.0")))
     assert not other.resumable()  # what lies there is not this run
     (run.path / "note").touch()
     assert execute(runs, stream=io.StringIO()) == []
