@@ -1,209 +1,96 @@
-"""Who is steering?  An episode as pictures: the game, and beside it every policy's opinion.
+"""Who is steering?  An episode as a film: the game, and beside it every policy's opinion.
 
 ::
 
     scenes = play(agent, seed=1)                # one by one, as the episode goes
     save(map(Sheet(agent).draw, scenes), Path("pong.gif"))
 
-It needs Pillow.
+It needs Pillow, and for an MP4 PyAV (the extra `video`).  However long a film is, it takes no more memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import importlib.util
+import struct
+from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from lbc.actor import Mind
-from lbc.agents.agent import Agent
-from lbc.environments import make
-from lbc.errors import UserError
-from lbc.reporting.colours import FILLS
+from lbc.agents.scenes import Scene, play
+from lbc.agents.sheet import Sheet, action_names
+from lbc.errors import UserError, missing_extra
 
-INK, FAINT, PAPER, MU = "#222222", "#8a8a8a", "#ffffff", "#444444"
-GAME, MARGIN, PANEL, HEIGHT = 336, 20, 380, 376  # pixels
+__all__ = ["FPS", "Scene", "Sheet", "action_names", "can_save", "play", "save"]
 
-
-@dataclass(frozen=True)
-class Scene:
-    """One step of an episode."""
-
-    frame: np.ndarray
-    step: int
-    score: float  # so far
-    action: int
-    psi: np.ndarray  # [2M]
-    components: np.ndarray  # [M, A] what each component would do
-    mu: np.ndarray  # [A] what they do together
-    steering: np.ndarray  # [M] each component's share in the action that was taken
+FPS = 15.0  # Atari at its own speed: 60 frames a second, four a step
+_SHORTEST = 2  # hundredths of a second; browsers slow down what is shorter
 
 
-class _Telling(Mind):
-    """A mind that also says what every component thinks."""
-
-    components: Tensor
-    mu: Tensor
-
-    def _summarise(
-        self, log_components: Tensor, log_mu: Tensor, psi: Tensor, action: Tensor, acted: Tensor
-    ) -> Tensor:
-        self.components, self.mu = log_components.exp(), log_mu.exp()
-        return super()._summarise(log_components, log_mu, psi, action, acted)
-
-
-def play(agent: Agent, psi: np.ndarray | None = None, seed: int = 0, steps: int = 100_000) -> Iterator[Scene]:
-    """One episode, at most `steps` long, with `psi` or else the favourite."""
-    psi = agent.favourite if psi is None else psi
-    environment = make(agent.config.environment, 1)
-    mind = agent.mind(1, seed, _Telling)
-    try:
-        seen, score = environment.reset(seed), 0.0
-        for step in range(steps):
-            score += float(seen.reward[0])
-            over = bool(seen.terminated[0] or seen.truncated[0])
-            numbers = np.concatenate([[step == 0, seen.reward[0], over, True], psi])
-            thought = mind.think(seen.frame, numbers[None])
-            yield Scene(
-                seen.frame[0].copy(),
-                step,
-                score,
-                int(thought.actions[0]),
-                psi,
-                mind.components[:, 0].cpu().numpy(),
-                mind.mu[0].cpu().numpy(),
-                thought.responsibility,
-            )
-            if over:
-                return
-            seen = environment.step(thought.actions)
-    finally:
-        environment.close()
-
-
-class Sheet:
-    """Draws scenes of one agent."""
-
-    def __init__(self, agent: Agent) -> None:
-        try:
-            from PIL import Image, ImageDraw, ImageFont
-        except ImportError:
-            raise UserError("pictures need Pillow; install it with: pip install pillow") from None
-        self._image, self._draw = Image, ImageDraw
-        self._text, self._small = ImageFont.load_default(14), ImageFont.load_default(11)
-        self._game = agent.spec.id
-        self._actions = action_names(agent)
-        policies = [agent.population[i] for i in agent.mapping.components]
-        self._names = [f"policy {p.index + 1}: {p.shaping}, discount {p.discount:g}" for p in policies]
-
-    def draw(self, scene: Scene) -> Any:
-        """A Pillow image: the game on the left, opinions on the right."""
-        sheet = self._image.new("RGB", (GAME + PANEL + 3 * MARGIN, HEIGHT), PAPER)
-        sheet.paste(self._picture(scene.frame), (MARGIN, MARGIN))
-        pen, x, y = self._draw.Draw(sheet), GAME + 2 * MARGIN, MARGIN - 2
-        entropy = float(-(scene.mu * np.log(np.maximum(scene.mu, 1e-12))).sum())
-        pen.text((x, y), self._game, INK, self._text)
-        pen.text((x, y + 20), f"score {scene.score:g}, step {scene.step}", INK, self._text)
-        pen.text((x, y + 40), f"plays {self._actions[scene.action]}", INK, self._text)
-        pen.text((x + PANEL, y + 22), f"entropy {entropy:.2f} nats", FAINT, self._small, anchor="ra")
-        pen.text((x + PANEL, y + 42), "share in the action", FAINT, self._small, anchor="ra")
-        m = len(scene.components)
-        height = (HEIGHT - MARGIN - y - 66) / (m + 1)
-        for i, opinion in enumerate(scene.components):
-            tau, omega = scene.psi[i], scene.psi[m + i]
-            title = f"{self._names[i]}; tau {tau:.1f}, omega {omega:.2f}"
-            top = y + 66 + i * height
-            self._opinion(pen, top, height, opinion, scene.action, title, FILLS[i % len(FILLS)])
-            self._share(pen, top, scene.steering[i], FILLS[i % len(FILLS)])
-        top = y + 66 + m * height
-        self._opinion(pen, top, height, scene.mu, scene.action, "behavior: all together", MU)
-        return sheet
-
-    def _opinion(
-        self, pen: Any, top: float, height: float, chances: np.ndarray, action: int, title: str, colour: str
-    ) -> None:
-        """A bar per action; the one that was taken has a mark."""
-        x, bottom, room = GAME + 2 * MARGIN, top + height - 8, height - 26
-        pen.text((x, top), title, INK, self._small)
-        width = PANEL / len(chances)
-        for i, chance in enumerate(chances):
-            left = x + i * width
-            pen.rectangle((left, bottom - max(1.0, room * float(chance)), left + width - 2, bottom), colour)
-            if i == action:
-                pen.rectangle((left, bottom + 2, left + width - 2, bottom + 4), INK)
-
-    def _share(self, pen: Any, top: float, share: float, colour: str) -> None:
-        """How much of the action is this component's doing."""
-        x, width = GAME + 2 * MARGIN + PANEL - 90, 90
-        pen.rectangle((x, top + 2, x + width, top + 11), None, FAINT)
-        pen.rectangle((x, top + 2, x + width * min(1.0, max(0.0, float(share))), top + 11), colour)
-
-    def _picture(self, frame: np.ndarray) -> Any:
-        """What the agent sees, as a square; numbers that are no image become bars."""
-        if frame.ndim == 3 and frame.shape[0] == 1:
-            grey = frame[0] if frame.dtype == np.uint8 else 255.0 * np.clip(frame[0], 0.0, 1.0)
-            picture = self._image.fromarray(grey.astype(np.uint8)).convert("RGB")
-        elif frame.ndim == 3:
-            picture = self._image.fromarray(_coloured(frame))
-        else:
-            picture = self._image.fromarray(_bars(frame.ravel()))
-        return picture.resize((GAME, GAME), self._image.Resampling.NEAREST)
-
-
-def _coloured(frame: np.ndarray) -> np.ndarray:
-    """A channel per kind of thing, a colour per channel; the last one on top."""
-    picture = np.full((*frame.shape[1:], 3), 245, np.uint8)
-    for channel, there in enumerate(frame > 0):
-        colour = FILLS[channel % len(FILLS)].lstrip("#")
-        picture[there] = [int(colour[k : k + 2], 16) for k in (0, 2, 4)]
-    return picture
-
-
-def _bars(numbers: np.ndarray) -> np.ndarray:
-    """A row per number, from the middle to either side; tanh keeps large ones on the page."""
-    rows = np.full((2 * len(numbers) + 1, 101, 3), 245, np.uint8)
-    for i, number in enumerate(numbers):
-        end = 50 + round(50 * float(np.tanh(number)))
-        rows[2 * i + 1, min(50, end) : max(50, end) + 1] = (0, 114, 178)
-    return rows
-
-
-def action_names(agent: Agent) -> list[str]:
-    """As the game calls them, or numbered."""
-    environment = make(agent.config.environment, 1)
-    names = getattr(environment, "action_names", None)
-    environment.close()
-    return names or [f"action {i}" for i in range(agent.spec.num_actions)]
-
-
-def save(pictures: Iterable[Any], path: Path, fps: float = 15.0) -> int:
-    """Writes a GIF, or an MP4 where imageio and its ffmpeg are installed; returns the number of pictures."""
+def can_save(path: Path) -> None:
+    """Says what is wrong before an episode has been played in vain."""
     if path.suffix.lower() not in (".gif", ".mp4"):
         raise UserError(f"'{path}' should end in .gif or .mp4.")
+    if path.suffix.lower() == ".mp4" and importlib.util.find_spec("av") is None:
+        raise missing_extra("PyAV, which writes MP4,", "video")
+
+
+def save(pictures: Iterable[Any], path: Path, fps: float = FPS) -> int:
+    """Writes a GIF or an MP4, as the path ends; returns the number of pictures."""
+    can_save(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return _save_gif(pictures, path, fps) if path.suffix.lower() == ".gif" else _save_mp4(pictures, path, fps)
+    return (_save_gif if path.suffix.lower() == ".gif" else _save_mp4)(pictures, path, fps)
 
 
 def _save_gif(pictures: Iterable[Any], path: Path, fps: float) -> int:
-    few = [picture.quantize(64) for picture in pictures]
-    few[0].save(path, save_all=True, append_images=few[1:], duration=round(1000 / fps), loop=0)
-    return len(few)
+    """Of each picture only what is new; all share the last one's palette, which holds those of the others."""
+    from PIL import Image
+    from PIL.GifImagePlugin import getdata
+
+    count, before, palette = 0, np.zeros((0, 0), np.uint8), bytes(768)
+    with path.open("wb") as file:
+        for picture in pictures:
+            now, palette = np.asarray(picture), picture.palette.tobytes()
+            if not count:
+                size = struct.pack("<HH", *picture.size)
+                file.write(b"GIF89a" + size + bytes((0xF7, 0, 0)) + palette)
+                file.write(b"!\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")  # for ever
+            new = now != before if count else np.ones(now.shape, bool)
+            rows, columns = (_extent(np.asarray(new.any(axis))) for axis in (1, 0))
+            piece = Image.fromarray(np.where(new, now, 0)[rows, columns])
+            piece.putpalette(palette)
+            last, until = (round(100 * n / min(fps, 100 / _SHORTEST)) for n in (count, count + 1))
+            where = (columns.start, rows.start)
+            for data in getdata(piece, where, duration=10 * (until - last), transparency=0, disposal=1):
+                file.write(data)
+            before, count = now, count + 1
+        file.write(b";")
+        file.seek(13)
+        file.write(palette)
+    return count
+
+
+def _extent(there: np.ndarray) -> slice:
+    """From the first to the last; one pixel where nothing is."""
+    places = there.nonzero()[0]
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 1)
 
 
 def _save_mp4(pictures: Iterable[Any], path: Path, fps: float) -> int:
-    try:
-        import imageio.v2 as imageio
-        import imageio_ffmpeg  # noqa: F401
-    except ImportError:
-        raise UserError(
-            "an MP4 needs imageio with ffmpeg (pip install 'imageio[ffmpeg]'); a GIF needs nothing more."
-        ) from None
+    """H.264 as every browser and player knows it."""
+    import av
+
     count = 0
-    with imageio.get_writer(path, fps=fps, macro_block_size=2) as film:
+    with av.open(str(path), "w", options={"movflags": "faststart"}) as film:
+        stream: Any = film.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
+        stream.pix_fmt, stream.options = "yuv420p", {"crf": "18", "preset": "veryfast"}
         for picture in pictures:
-            film.append_data(np.asarray(picture))
+            if not count:
+                stream.width, stream.height = picture.size
+            frame = av.VideoFrame.from_ndarray(np.asarray(picture.convert("RGB")), format="rgb24")
+            film.mux(stream.encode(frame))
             count += 1
+        film.mux(stream.encode(None))
     return count

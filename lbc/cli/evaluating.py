@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from lbc.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    from lbc.agents import Scores
+    import numpy as np
+
+    from lbc.agents import Agent, Scores
 
 
 @dataclass(frozen=True)
@@ -56,49 +58,82 @@ class Eval:
 
 @dataclass(frozen=True)
 class Play:
-    """Film an episode of a trained agent, with every policy's opinion beside the game.
+    """Film a trained agent, or watch it in a window, with every policy's opinion beside the game.
 
     Args:
         directory: Directory of the run.
-        out: The film, .gif or .mp4; by default play.gif in the run's directory.
+        out: The film, .gif or .mp4 (extra 'video'); by default play.gif in the run's directory.
+        window: Watch episode after episode in a window (extra 'video'); --out films them, too.
         way: favourite, or component_1 and so on.
         seed: Of the game and the actions.
-        steps: Length of the film at most.
-        fps: Steps per second in the film.
+        steps: Length of the film at most; by default 600, in a window for ever.
+        fps: Steps per second; 15 is an Atari game's own speed.
         allow_code: Import the code that the run names as module:factory.
     """
 
     directory: str
     out: str | None = None
+    window: bool = False
     way: str = "favourite"
     seed: int = 0
-    steps: int = 600
+    steps: int | None = None
     fps: float = 15.0
     allow_code: bool = False
 
     def run(self) -> int:
         from lbc.agents import load_agent
         from lbc.agents.evaluation import fixed_ways
-        from lbc.agents.film import Sheet, play, save
+        from lbc.agents.film import can_save, save
+        from lbc.agents.window import KEYS, Window
 
-        if self.steps < 1 or not self.fps > 0:
-            raise UserError("a film needs at least one step, and more than zero steps per second.")
+        steps = self.steps or (None if self.window else 600)
+        if (self.steps is not None and self.steps < 1) or not 0 < self.fps <= 1000:
+            raise UserError("--steps must be at least 1, and --fps above 0 and at most 1000.")
+        path = Path(self.out or Path(self.directory) / "play.gif")
+        can_save(path)
+        window = Window(Path(self.directory).name, self.fps) if self.window else None
         agent = load_agent(self.directory, "cpu", self.allow_code)
         ways = fixed_ways(agent)
         if self.way not in ways:
             raise UserError(f"'{self.way}' is no way to play.{nearest(self.way, list(ways))}")
-        sheet, score = Sheet(agent), 0.0
-
-        def pictures() -> Iterator[Any]:
-            nonlocal score
-            for scene in play(agent, ways[self.way], self.seed, self.steps):
-                score = scene.score
-                yield sheet.draw(scene)
-
-        path = Path(self.out) if self.out else Path(self.directory) / "play.gif"
-        count = save(pictures(), path, self.fps)
-        print(f"{path}: {count} steps of {agent.spec.id}, score {score:g}")
+        show = _Show(agent, ways[self.way], self.seed, steps, endless=self.window)
+        pictures: Iterable[Any] = show.pictures()
+        if window is not None:
+            print(f"{agent.spec.id} in a window: {KEYS}.", flush=True)
+            pictures = window.show(pictures)
+        if window is not None and self.out is None:
+            print(f"{sum(1 for _ in pictures)} steps of {agent.spec.id}, {show.says()}")
+        else:
+            count = save(pictures, path, self.fps)
+            print(f"{path}: {count} steps of {agent.spec.id}, {show.says()}")
         return 0
+
+
+class _Show:
+    """Pictures of one episode, or of one after the other, and what became of them."""
+
+    def __init__(self, agent: Agent, psi: np.ndarray, seed: int, steps: int | None, endless: bool) -> None:
+        self._agent, self._psi, self._seed = agent, psi, seed
+        self._steps, self._endless = steps, endless
+        self._scores: list[float] = []  # of episodes; the last one may have been broken off
+
+    def pictures(self) -> Iterator[Any]:
+        from lbc.agents.film import Sheet, play
+
+        sheet, left = Sheet(self._agent), self._steps
+        while left is None or left > 0:
+            self._scores.append(0.0)
+            seed = (self._seed + len(self._scores) - 1) % 2**31
+            for scene in play(self._agent, self._psi, seed, left):
+                self._scores[-1] = scene.score
+                left = None if left is None else left - 1
+                yield sheet.draw(scene)
+            if not self._endless:
+                return
+
+    def says(self) -> str:
+        last = [f"{score:g}" for score in self._scores[-8:]]
+        return f"score{'s' * (len(last) > 1)} {'..., ' * (len(self._scores) > 8)}{', '.join(last)}"
 
 
 _COLUMNS = {

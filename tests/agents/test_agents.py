@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from lbc.agents import Scores, evaluate, load_agent
-from lbc.agents.film import Sheet, play
 from lbc.cli import main
 from lbc.cli.evaluating import _beside_humans
 from lbc.environments import make
 from lbc.errors import UserError
 from lbc.parameters import load_weights
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Catch, until it plays better than chance."""
-    path = tmp_path_factory.mktemp("agents") / "run"
-    assert main(["train", "catch", "--frames", "30000", "--out", str(path)]) == 0
-    return path
 
 
 def test_it_has_the_run_s_weights_and_favourite(run):
@@ -122,44 +112,6 @@ def test_scores_stand_beside_humans_where_there_are_references():
     assert found["human_normalised"] == pytest.approx(113.03, abs=0.01)
     assert found["record_normalised"] == pytest.approx(100.0 * (19.2 + 20.7) / 41.7)
     assert _beside_humans("catch", scores) == {}
-
-
-def test_a_film_shows_one_episode_and_who_steers(run):
-    agent = load_agent(run)
-    scenes = list(play(agent, seed=3))
-    assert [scene.step for scene in scenes] == list(range(len(scenes)))
-    assert abs(scenes[-1].score) == 1.0 and all(scene.score == 0.0 for scene in scenes[:-1])
-    for scene in scenes:
-        np.testing.assert_allclose(scene.components.sum(-1), 1.0, rtol=1e-5)
-        m = len(scene.components)
-        np.testing.assert_allclose(scene.psi[m:] @ scene.components, scene.mu, atol=1e-5)
-        expected = scene.psi[m:] * scene.components[:, scene.action] / scene.mu[scene.action]
-        np.testing.assert_allclose(scene.steering, expected, atol=1e-4)
-    assert len(list(play(agent, seed=3, steps=4))) == 4
-
-
-def test_the_film_is_a_file(run, tmp_path, capsys):
-    image = pytest.importorskip("PIL.Image")
-    out = tmp_path / "new" / "film.gif"
-    assert main(["play", str(run), "--out", str(out), "--way", "component_2", "--steps", "5"]) == 0
-    with image.open(out) as film:
-        assert film.n_frames == 5 and film.size[0] > film.size[1]
-    assert "5 steps of catch" in capsys.readouterr().out
-    for wrong in (["--out", str(tmp_path / "film.avi")], ["--way", "favorite"], ["--steps", "0"]):
-        assert main(["play", str(run), *wrong]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize("shape", [(1, 84, 84), (4, 10, 10), (6,)])
-def test_every_kind_of_frame_can_be_drawn(run, shape):
-    pytest.importorskip("PIL.Image")
-    agent = load_agent(run)
-    scene = next(iter(play(agent)))
-    other = dataclasses.replace(scene, frame=np.random.default_rng(0).random(shape))
-    sheet = Sheet(agent)
-    assert (
-        sheet.draw(other).tobytes() != sheet.draw(dataclasses.replace(other, frame=0 * other.frame)).tobytes()
-    )
 
 
 def test_the_command_prints_a_table_or_json(run, capsys):
