@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from lbc import __version__
-from lbc.environments.cores import usable_cores
 
 
 def machine() -> dict[str, Any]:
+    import torch  # whoever only reads runs, as the dashboard does, needs neither
+
+    from lbc.environments.cores import usable_cores
+
     return {
         "processor": _processor(),
         "usable_cores": usable_cores(),

@@ -317,3 +317,8 @@ def test_nothing_is_left_behind(
     assert [found["name"] for found in served.json("/api/runs")["runs"]] == ["run"]
     assert served.stop(number) == code
     assert not list((tmp_path / "temporary").glob("lbc-films-*")) and sorted(run.iterdir()) == before
+
+
+def test_who_only_reads_runs_waits_for_no_training_library() -> None:
+    look = "import sys, lbc.pages.server; print(*{'torch', 'ale_py', 'gymnasium'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", look], text=True).strip() == ""
