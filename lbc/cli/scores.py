@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lbc.cli.parsing import POSITIONAL
+from lbc.cli.listing import List
+from lbc.cli.parsing import POSITIONAL, parse
 from lbc.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ class Scores:
         out: File to write instead of the terminal.
         figures: Directory for pictures: aggregates, records, versus, and curves where runs are given.
         versus: Two agents or cards for the picture versus, as in MEME,LBC.
+        own: One table of the given runs alone, of any task: score, evaluation, references, frames, minutes.
+        refresh: A document; what stands between <!-- lbc scores ... --> and <!-- end --> in it becomes what
+            that command says, with paths from where the document lies. (repeatable)
     """
 
     runs: Annotated[tuple[str, ...], POSITIONAL] = ()
@@ -48,13 +54,26 @@ class Scores:
     out: str | None = None
     figures: str | None = None
     versus: str = "MEME,LBC"
+    own: bool = False
+    refresh: tuple[str, ...] = ()
 
     def run(self) -> int:
+        if self.refresh:
+            for path in self.refresh:
+                refresh(Path(path))
+            return 0
+        text = self.told()
+        if text is not None:
+            self._write(text)
+        return 0
+
+    def told(self) -> str | None:
+        """What there is to write; None where a terminal has been shown everything."""
         from lbc.reporting.plain import plain
         from lbc.scores.document import document
         from lbc.scores.runs import METRICS, SCORINGS, columns, read_runs
         from lbc.scores.summary import MEASURES, on_common_games, published_columns, summarise
-        from lbc.scores.tables import FORMATS, render, show
+        from lbc.scores.tables import FORMATS
 
         _one_of("--scoring", self.scoring, SCORINGS)
         _one_of("--metric", self.metric, METRICS)
@@ -66,6 +85,8 @@ class Scores:
         for path in (*self.runs, self.out or "", self.figures or ""):
             if "\0" in path:
                 raise UserError(f"'{path}' is no path.")
+        if self.own:
+            return self._own(form)
         runs = read_runs([Path(path) for path in self.runs], self.metric)
         everyone = _distinct([*published_columns(), *columns(runs, self.scoring)])
         if self.common:
@@ -76,14 +97,27 @@ class Scores:
             _draw(Path(self.figures), summaries, everyone, runs, pair)
         if form == "json":
             found = {"scoring": self._scoring(runs), **document(summaries, everyone)}
-            self._write(json.dumps(plain(found), indent=1, allow_nan=False) + "\n")
-        else:
-            tables = self._tables(summaries, everyone, runs, form)
-            if form == "text" and self.out is None:
-                show(tables, sys.stdout)
-            else:
-                self._write(render(tables, form))
-        return 0
+            return json.dumps(plain(found), indent=1, allow_nan=False) + "\n"
+        return self._shown(self._tables(summaries, everyone, runs, form), form)
+
+    def _shown(self, tables: list[Table], form: str) -> str | None:
+        from lbc.scores.tables import render, show
+
+        if form == "text" and self.out is None:
+            show(tables, sys.stdout)
+            return None
+        return render(tables, form)
+
+    def _own(self, form: str) -> str | None:
+        from lbc.reporting.plain import plain
+        from lbc.scores.results import results, results_table
+
+        if not self.runs:
+            raise UserError("--own is a table of given runs; give at least one run directory.")
+        runs = results([Path(path) for path in self.runs])
+        if form == "json":
+            return json.dumps(plain([vars(run) for run in runs]), indent=1, allow_nan=False) + "\n"
+        return self._shown([results_table(runs)], form)
 
     def _form(self) -> str:
         from lbc.scores.tables import ENDINGS
@@ -142,6 +176,33 @@ class Scores:
             path = Path(self.out)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+
+
+_BLOCK = re.compile(r"(<!-- lbc scores (?P<words>.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def refresh(document: Path) -> None:
+    """Fills the blocks of a document with what their commands say."""
+    path = str(document)
+    try:
+        text = document.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"'{path}' is no text that can be read.") from None
+    filled = refreshed(text, document.parent)
+    if filled != text:
+        document.write_text(filled, encoding="utf-8")
+    print(f"{path}: {len(_BLOCK.findall(text))} tables, {'changed' if filled != text else 'as they were'}")
+
+
+def refreshed(text: str, folder: Path) -> str:
+    def block(found: re.Match[str]) -> str:
+        words = ["scores", *shlex.split(found["words"]), "--format", "markdown"]
+        command = parse({"scores": Scores, "list": List}, words)  # two, as one alone would not be named
+        assert isinstance(command, Scores)
+        command = replace(command, runs=tuple(str(folder / run) for run in command.runs))
+        return f"{found[1]}{command.told()}{found[3]}"
+
+    return _BLOCK.sub(block, text)
 
 
 def _one_of(option: str, value: str, choices: Sequence[str]) -> None:

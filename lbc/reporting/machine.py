@@ -1,9 +1,12 @@
-"""What figures depend on besides the code: the machine, and the versions of what runs on it."""
+"""What figures depend on besides the configuration: command, code, machine and versions."""
 
 from __future__ import annotations
 
 import platform
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,27 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "lbc": __version__,
+        "commit": _commit(),
+        "command": shlex.join(["lbc" if i == 0 else word for i, word in enumerate(sys.argv)]),
     }
+
+
+def _commit() -> str | None:
+    """Of the checkout that this package lies in, with a + where it has been changed since; None elsewhere."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=root, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "lbc")
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def _processor() -> str:

@@ -86,8 +86,8 @@ def read_run(path: Path, metric: str = "score_mean") -> Run:
         path,
         game,
         _value(config, "run", "seed", int, directory),
-        _card(config),
-        printable(_label(path.resolve())),
+        card_of(config),
+        printable(label_of(path.resolve())),
         _value(config, "run", "score_window", int, directory),
         _curve(directory, metric),
     )
@@ -139,7 +139,7 @@ def _curve(directory: RunDirectory, metric: str) -> Curve:
     except (ValueError, RecursionError):  # bytes that are no text; digits or brackets by the thousand
         raise UserError(f"'{directory.metrics}' is damaged: it cannot be read as text with JSON.") from None
     pairs = [
-        (_number(report.get("frames")), _number(report.get(metric)))
+        (number_of(report.get("frames")), number_of(report.get(metric)))
         for report in reports
         if isinstance(report, dict)
     ]
@@ -167,7 +167,7 @@ def _why_no_score(directory: RunDirectory, reports: Sequence[Any], metric: str) 
     return f"'{directory.path}' has no score: no episode has ended yet."
 
 
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
     """A finite number as such, anything else as NaN."""
     try:
         number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
@@ -184,7 +184,7 @@ def _value(config: Mapping[str, Any], section: str, key: str, kind: type, direct
     return value
 
 
-def _card(config: Mapping[str, Any]) -> str:
+def card_of(config: Mapping[str, Any]) -> str:
     kept = {
         section: {key: value for key, value in table.items() if key not in _ANY.get(section, ())}
         for section, table in config.items()
@@ -193,7 +193,7 @@ def _card(config: Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True, default=str)
 
 
-def _label(path: Path) -> str:
+def label_of(path: Path) -> str:
     """The card's name as far as the path tells it: ``atari-fast`` of ``atari-fast-ALE-Pong-v5-s3``.
 
     Runs that a study keeps lie in ``<label>/seed<k>`` or ``<label>/<game>/seed<k>``; the first line of a
