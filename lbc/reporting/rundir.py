@@ -7,7 +7,7 @@
     DIR/tensorboard/         the same as TensorBoard events
     DIR/checkpoints/         weights (safetensors)
     DIR/machine.json         command, commit, and where it ran last: processor, cores, device, versions
-    DIR/evaluation.json      what `lbc eval` found
+    DIR/eval.json            what `lbc eval` found
     DIR/summary.json         at the end
     DIR/learning_curve.png   at the end
 """
@@ -42,7 +42,7 @@ class RunDirectory:
         self.metrics = path / "metrics.jsonl"
         self.machine = path / "machine.json"
         self.summary = path / "summary.json"
-        self.evaluation = path / "evaluation.json"
+        self.evaluation = path / "eval.json"
         self.picture = path / "learning_curve.png"
         self.tensorboard = path / "tensorboard"
         self.checkpoints = path / "checkpoints"
