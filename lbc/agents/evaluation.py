@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from lbc.actor import play_episodes, ways_to_play
 from lbc.agents.agent import Agent
 from lbc.environments import make
 from lbc.errors import UserError
+from lbc.interfaces import VectorEnvironment
+from lbc.types import EnvironmentStep
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,9 @@ class Scores:
         return float(self.episodes.max())
 
 
-def evaluate(agent: Agent, episodes: int = 32, seed: int = 0) -> dict[str, Scores]:
+def evaluate(
+    agent: Agent, episodes: int = 32, seed: int = 0, told: Callable[[int, int], None] | None = None
+) -> dict[str, Scores]:
     """`episodes` in each way:
 
     favourite       the psi that the controller favours
@@ -49,7 +54,7 @@ def evaluate(agent: Agent, episodes: int = 32, seed: int = 0) -> dict[str, Score
     component_i     each component alone, as its learner sees it
 
     The game is the run's own: its idle starts, sticky actions and time limit.  All episodes of all ways play
-    at once, and exactly one of each copy counts.
+    at once, and exactly one of each copy counts.  `told` hears at every step how many of how many have ended.
     """
     if episodes < 1:
         raise UserError(f"episodes is {episodes}, but must be at least 1.")
@@ -60,10 +65,31 @@ def evaluate(agent: Agent, episodes: int = 32, seed: int = 0) -> dict[str, Score
     environment = make(agent.config.environment, len(psi))
     try:
         parts = (agent.networks, agent.population, agent.mapping, agent.target)
-        scores = play_episodes(environment, *parts, psi, seed, agent.device, agent.dtype)
+        watched = environment if told is None else _Counted(environment, told)
+        scores = play_episodes(watched, *parts, psi, seed, agent.device, agent.dtype)
     finally:
         environment.close()
     return dict(zip(ways, map(Scores, scores.reshape(len(ways), episodes)), strict=True))
+
+
+class _Counted:
+    """An environment that says how many of its copies have ended an episode."""
+
+    def __init__(self, environment: VectorEnvironment, told: Callable[[int, int], None]) -> None:
+        self._environment, self._told = environment, told
+        self.spec, self.num_envs, self.resumable = environment.spec, environment.num_envs, False
+        self._ended = np.zeros(environment.num_envs, bool)
+        self.reset, self.send, self.close = environment.reset, environment.send, environment.close
+
+    def recv(self) -> EnvironmentStep:
+        step = self._environment.recv()
+        self._ended |= step.terminated | step.truncated
+        self._told(int(self._ended.sum()), self.num_envs)
+        return step
+
+    def step(self, actions: np.ndarray) -> EnvironmentStep:
+        self.send(actions)
+        return self.recv()
 
 
 def fixed_ways(agent: Agent) -> dict[str, np.ndarray]:

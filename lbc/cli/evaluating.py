@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Eval:
     """Play whole episodes with a trained agent, in every way that it can play.
+
+    favourite is the behavior that the controller favours, training those that it draws while training,
+    component_i policy i alone.
 
     Args:
         directory: Directory of the run.
@@ -40,15 +45,19 @@ class Eval:
         from lbc.agents import evaluate, load_agent
 
         agent = load_agent(self.directory, self.device, self.allow_code)
-        scores = evaluate(agent, self.episodes, self.seed)
-        found = {way: _facts(x) | _beside_humans(agent.spec.id, x) for way, x in scores.items()}
+        scores = evaluate(agent, self.episodes, self.seed, _Progress().told if sys.stderr.isatty() else None)
+        ways = sorted(scores, key=lambda way: way.startswith("component"))  # both mixtures first
+        found = {way: _facts(scores[way]) | _beside_humans(agent.spec.id, scores[way]) for way in ways}
         if self.json:
             head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
-            head |= {"favourite_psi": agent.favourite.tolist()}
-            ways = {way: facts | {"scores": scores[way].episodes.tolist()} for way, facts in found.items()}
-            print(json.dumps(head | {"ways": ways}, indent=1))
+            head |= {"protocol": _protocol(agent), "favourite_psi": agent.favourite.tolist()}
+            played = {way: facts | {"scores": scores[way].episodes.tolist()} for way, facts in found.items()}
+            print(json.dumps(head | {"ways": played}, indent=1))
             return 0
         print(f"{agent.spec.id}, {self.episodes} episodes in each way, {agent.frames:,} frames of training")
+        said = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in _protocol(agent).items()]
+        if said:
+            print("; ".join(said))
         columns = [column for column in _COLUMNS if column in found["favourite"]]
         print(f"{'way':<14}" + "".join(f"{_COLUMNS[column]:>12}" for column in columns))
         for way, facts in found.items():
@@ -138,13 +147,43 @@ class _Show:
 
 _COLUMNS = {
     "mean": "mean",
-    "standard_error": "error",
+    "standard_error": "std. error",
     "median": "median",
     "lowest": "lowest",
     "best": "best",
     "human_normalised": "HNS %",
     "record_normalised": "HWRNS %",
 }
+
+
+class _Progress:
+    """A line that counts, while somebody looks at it."""
+
+    def __init__(self) -> None:
+        self._begun = self._said = time.monotonic()
+
+    def told(self, ended: int, of: int) -> None:
+        now, done = time.monotonic(), ended == of
+        if now - self._said < 0.2 and not done:
+            return
+        self._said = now
+        line = "" if done else f"{ended} of {of} episodes have ended, {now - self._begun:.0f} s"
+        print(f"\r{line:<60}", end="\r" if done else "", file=sys.stderr, flush=True)
+
+
+def _protocol(agent: Agent) -> dict[str, float | bool]:
+    """Under which rules a score counts; what does not concern the game's family is left out."""
+    game = agent.config.environment
+    if game.id.startswith("ALE/"):
+        names = ["max_noops", "sticky_actions", "action_repeat", "max_episode_frames", "full_action_space"]
+    else:
+        limit = ["max_episode_steps"] if game.max_episode_steps else []
+        names = (["minatar_sticky", "minatar_ramping"] if game.id.startswith("MinAtar/") else []) + limit
+    return {name: getattr(game, name) for name in names}
+
+
+def _number(value: float | bool) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:,g}"
 
 
 def _facts(scores: Scores) -> dict[str, Any]:

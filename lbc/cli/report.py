@@ -35,8 +35,6 @@ class Report:
 
         paths = [Path(path) for path in self.runs]
         out = Path(self.out) if self.out else (paths[0] if len(paths) == 1 else Path()) / "report.html"
-        if not self.no_video:
-            print("lbc: a film of each game takes a while; --no-video leaves it out", file=sys.stderr)
         written = write_report(paths, out, not self.no_video)
         for sentence in written.left_out:
             print(f"lbc: left out: {sentence}", file=sys.stderr)

@@ -14,7 +14,7 @@ from lbc.pages.filming import own_code
 from lbc.pages.reading import Run
 from lbc.reporting import RunDirectory
 
-STEPS = 200  # of a film: some 13 seconds, and a few hundred kilobytes
+STEPS = 200  # of a film: some 13 seconds, and some tens of kilobytes
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from lbc.agents import Scores, evaluate, load_agent
 from lbc.cli import main
-from lbc.cli.evaluating import _beside_humans
+from lbc.cli.evaluating import _beside_humans, _protocol
 from lbc.environments import make
 from lbc.errors import UserError
 from lbc.parameters import load_weights
@@ -54,6 +55,21 @@ def test_every_way_is_played_as_often_as_asked(run):
     assert all((ways[way].episodes == again[way].episodes).all() for way in ways), (
         "the same seed, the same games"
     )
+
+
+def test_somebody_hears_how_far_it_is(run):
+    heard = []
+    evaluate(load_agent(run), episodes=3, told=lambda *count: heard.append(count))
+    ended, of = zip(*heard, strict=True)
+    assert list(ended) == sorted(ended) and ended[-1] == 15 and set(of) == {15}
+
+
+def test_the_protocol_is_told(run):
+    agent = load_agent(run)
+    assert _protocol(agent) == {}
+    game = dataclasses.replace(agent.config.environment, id="ALE/Pong-v5", sticky_actions=0.25)
+    other = dataclasses.replace(agent, config=dataclasses.replace(agent.config, environment=game))
+    assert _protocol(other)["max_noops"] == 30 and _protocol(other)["sticky_actions"] == 0.25
 
 
 def test_scores_by_hand():
@@ -117,7 +133,8 @@ def test_scores_stand_beside_humans_where_there_are_references():
 def test_the_command_prints_a_table_or_json(run, capsys):
     assert main(["eval", str(run), "--episodes", "2"]) == 0
     shown = capsys.readouterr().out
-    assert "favourite" in shown and "component_3" in shown
+    rows = [line.split()[0] for line in shown.splitlines()[2:]]
+    assert rows == ["favourite", "training", "component_1", "component_2", "component_3"]
     assert main(["eval", str(run), "--episodes", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["ways"]["favourite"]["mean"] == pytest.approx(np.mean(found["ways"]["favourite"]["scores"]))
