@@ -81,6 +81,7 @@ class Suite:
 
     def _work(self, suite: Asked, runs: Sequence[Run], stop: StopRequest, began: float) -> list[str]:
         from lbc.scores.tables import show
+        from lbc.studies.display import count_of
         from lbc.studies.plan import missing
         from lbc.studies.runner import execute
         from lbc.studies.standing import states_of, write
@@ -90,7 +91,7 @@ class Suite:
         trained = [r for r in runs if episodes and r.finished() and r not in todo]
         trained = [run for run in trained if run.evaluation(episodes) is None]
         suite.write(out)
-        print(f"{out}: {len(runs)} runs, {len(runs) - len(todo)} done already.", flush=True)
+        print(f"{out}: {count_of(len(runs))}, {len(runs) - len(todo)} done already.", flush=True)
         end = math.inf
         if self.budget is not None:
             end = began + 60.0 * self.budget - min(_RESERVE, 15.0 * self.budget)
@@ -114,7 +115,8 @@ class Suite:
         if left:
             why = "stopped" if stop.requested() else "the budget is used" if time.monotonic() >= end else ""
             again = shlex.join(["lbc", "suite", "--out", self.out])
-            print(f"{why + ': ' if why else ''}{left} of {len(runs)} runs are left; `{again}` goes on.")
+            told = f"{left} of {count_of(len(runs))} {'is' if left == 1 else 'are'} left; `{again}` goes on."
+            print(f"{why}: {told}" if why else told)
         return failures
 
     def _asked(self) -> Asked:

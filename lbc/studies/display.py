@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO
 
 from lbc.reporting.progress import clock
 from lbc.scores.tables import short
-from lbc.studies.state import ACTIVE, WORDS, State, grouped, mean, seconds_left, speed_of
+from lbc.studies.state import ACTIVE, DONE, WAITING, WORDS, State, grouped, mean, seconds_left, speed_of
 
 _PLAIN_INTERVAL = 60.0  # seconds between two looks in a log file
 _AROUND = 9  # lines of a screen that are not rows of the table
@@ -43,6 +43,15 @@ class Row:
     def urgency(self) -> int:
         return min(WORDS.index(state.word) for state in self.states)
 
+    @property
+    def word(self) -> str:
+        """``running`` of one; ``running, 1/3 done`` of several."""
+        word, done = WORDS[self.urgency], sum(state.word == DONE for state in self.states)
+        if not done or done == len(self.states):
+            return word
+        told = [] if word == DONE else [word]
+        return ", ".join([*told, f"{done}/{len(self.states)} done"])
+
     def cells(self) -> dict[str, str]:
         """What is said about it, by heading."""
         first = self.states[0]
@@ -52,10 +61,10 @@ class Row:
         return {
             "game": first.run.variant.task,
             "card": first.run.variant.label,
-            "seed": str(first.run.seed) if len(self.states) == 1 else f"{len(self.states)} seeds",
-            "state": ", ".join(_counted(self.states)),
+            "seed": str(first.run.seed) if len(self.states) == 1 else "",
+            "state": self.word,
             "frames": short(frames) if frames else "",
-            "%": f"{_share(self.states):.0%}",
+            "%": f"{_share(self.states):.0%}" if self.word != WAITING else "",
             "score": _number(mean(state.score for state in self.states)),
             "best": _number(max((s.best for s in self.states if s.best is not None), default=None)),
             "HNS %": _number(mean(state.human_normalised for state in self.states)),
@@ -134,23 +143,21 @@ class LiveDisplay:
         from rich.text import Text
 
         rows, hidden = rows_of(states, max(3, self._console.height - _AROUND))
-        names = headings_of(rows)
+        names, cells = headings_of(rows), [row.cells() for row in rows]
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for name in names:
-            table.add_column(name, justify="left" if name in ("game", "card", "state") else "right")
-        for row in rows:
-            cells = row.cells()
+        for name in names:  # where the screen is narrow, names get shorter, but no number
+            width = None if name in ("game", "card") else max(len(name), *(len(row[name]) for row in cells))
+            text = name in ("game", "card", "state")
+            table.add_column(name, justify="left" if text else "right", no_wrap=True, min_width=width)
+        for row, told in zip(rows, cells, strict=True):
             colour = _COLOURS.get(WORDS[row.urgency], "dim")
-            cells["state"] = f"[{colour}]{cells['state']}[/]"
-            table.add_row(*(cells[name] if name == "state" else escape(cells[name]) for name in names))
-        grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
-        grid.add_column(ratio=1)
-        said = overall(states, self._jobs)
-        for _ in said:
-            grid.add_column(no_wrap=True)
-        grid.add_row(ProgressBar(total=1.0, completed=_share(states)), *said)
+            styled = {"state": f"[{colour}]{told['state']}[/]"}
+            table.add_row(*(styled.get(name) or escape(told[name]) for name in names))
+        bar = Table.grid()
+        bar.add_row(ProgressBar(total=1.0, completed=_share(states), width=min(100, self._console.width)))
+        words = Text("  ".join(overall(states, self._jobs)).strip())
         more = [Text(f"not shown: {', '.join(_counted(hidden))}", style="dim")] if hidden else []
-        return Group(table, *more, Text(), grid)
+        return Group(table, *more, Text(), bar, words)
 
     def say(self, line: str) -> None:
         self._console.print(line, markup=False)
@@ -159,12 +166,16 @@ class LiveDisplay:
         self._live.stop()
 
 
+def count_of(runs: int) -> str:
+    return f"{runs} run{'s' * (runs != 1)}"
+
+
 def overall(states: Sequence[State], jobs: int) -> list[str]:
     """All of them in a few words: share, states, speed and the time left."""
     speed, left = speed_of(states), seconds_left(states, jobs)
     return [
         f"{_share(states):4.0%}",
-        f"{len(states)} runs: {', '.join(_counted(states))}",
+        f"{count_of(len(states))}: {', '.join(_counted(states))}",
         *([f"{speed:,.0f} frames/s"] if speed else []),
         *([f"{clock(left)} left"] if left else []),
     ]
@@ -185,4 +196,4 @@ def _counted(states: Sequence[State]) -> list[str]:
 def _number(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.2f}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"

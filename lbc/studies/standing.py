@@ -33,7 +33,7 @@ def plan_table(states: Sequence[State], jobs: int) -> Table:
         left = seconds_left(group)
         rows.append(
             (
-                *(cells["game"], cells["card"], seeds, cells["state"], budget, cells["%"]),
+                *(cells["game"], cells["card"], seeds, cells["state"], budget, cells["%"] or None),
                 None if left is None else clock(left),
             )
         )
