@@ -2,9 +2,9 @@
 
     python benchmarks/dashboard.py [--runs 200] [--points 100000] [--minutes 10] [--json FILE]
 
-It writes some 13 MB per run of 100,000 reports (2.5 GB in all) into a temporary folder, ten different curves
-over and over, and removes them at the end.  Meanwhile five runs get a new report every second.  It needs
-Chromium and playwright.
+It writes some 14 MB per run of 100,000 reports into a temporary folder, ten different curves over and over,
+and removes them at the end.  Five runs report all that the page can draw, regions and losses included (100 MB
+each, 2.8 GB in all), and get a new report every second.  It needs Chromium and playwright.
 """
 
 from __future__ import annotations
@@ -68,36 +68,54 @@ def main() -> int:
             print(f"server ready after {time.monotonic() - begun:.1f} s, {resident(server.pid):.0f} MB")
             found = measure(address, server.pid, options)
         finally:
-            server.terminate()
-            server.wait(30)
             done.set()
             writer.join()
+            server.terminate()
+            server.wait(300)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 
-def report(frames: int, curve: int, chance: random.Random) -> str:
+def report(frames: int, curve: int, chance: random.Random, whole: bool = False) -> str:
     share = frames / 400_000_000
     score = round(40 * (1 - math.exp(-5 * share)) - 21 + curve / 10 + chance.gauss(0, 1), 2)
-    entropy = f'"behavior_entropy":{1.7 - share:.4f}'
+    entropy = f'"behavior_entropy":{1.7 - min(share, 1.5):.4f}'
     numbers = f'"frames":{frames},"seconds":{frames // 60000},"score_mean":{score},{entropy}'
-    return f'{{{numbers},"frames_per_second":60000,"policy_lag":3.5}}\n'
+    speed = f'"frames_per_second":{60000 + 1000 * chance.gauss(0, 1):.0f}'
+    lag = f'"policy_lag":{3.5 + chance.random():.2f}'
+    return f"{{{numbers},{speed},{lag}{everything(chance) if whole else ''}}}\n"
+
+
+def everything(chance: random.Random) -> str:
+    """What three policies, six dimensions of psi and the clock report besides."""
+    first, second = chance.uniform(0.2, 0.4), chance.uniform(0.2, 0.4)
+    losses = ",".join(f'"loss_{kind}":{chance.gauss(1, 0.1):.4f}' for kind in ("value", "q", "policy"))
+    chosen = [[int(20 * chance.random() ** 3) for _ in range(20)] for _ in range(6)]
+    names = [f"{letter}_{i}" for letter in ("tau", "omega") for i in (1, 2, 3)]
+    dimensions = [{"name": name, "chosen": counts} for name, counts in zip(names, chosen, strict=True)]
+    time_spent = f'"time":{{"act":{first:.3f},"learn":{second:.3f},"wait":{1 - first - second:.3f}}}'
+    shares = f'"responsibility":[{first:.3f},{second:.3f},{1 - first - second:.3f}]'
+    policies = ",".join(3 * [f"{{{losses}}}"])
+    return f',{time_spent},{shares},"policies":[{policies}],"dimensions":{json.dumps(dimensions)}'
 
 
 def write_runs(folder: Path, runs: int, points: int) -> int:
     texts = []
-    for curve in range(min(CURVES, runs)):
+    for curve in range(min(LIVE + CURVES, runs)):
         chance = random.Random(curve)
-        texts.append("".join(report(i * 4000, curve, chance) for i in range(points)).encode())
+        every = (report(i * 4000, curve, chance, curve < LIVE) for i in range(points))
+        texts.append("".join(every).encode())
+    size = 0
     for i in range(runs):
         run = folder / f"pong-{i:03}"
         run.mkdir()
         (run / "config.toml").write_text(CONFIG.format(seed=i))
-        (run / "metrics.jsonl").write_bytes(texts[i % len(texts)])
+        text = texts[i if i < LIVE else LIVE + (i - LIVE) % CURVES]
+        size += (run / "metrics.jsonl").write_bytes(text)
         if i >= LIVE:
             (run / "summary.json").write_text('{"outcome": "finished"}')
-    return sum(len(texts[i % len(texts)]) for i in range(runs))
+    return size
 
 
 def measure(address: str, pid: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -121,6 +139,7 @@ def measure(address: str, pid: int, options: argparse.Namespace) -> dict[str, An
         for _ in range(2):  # three runs compared while they grow
             page.keyboard.press("Space")
             page.keyboard.press("j")
+        page.keyboard.press("l")  # and their losses
         samples = watch(page, pid, options)
         browser.close()
     end = samples[-1]["seconds"]
@@ -170,7 +189,7 @@ def grow(folder: Path, points: int, done: threading.Event) -> None:
             path = folder / f"pong-{i:03}" / "metrics.jsonl"
             if path.exists():
                 with path.open("a") as file:
-                    file.write(report(frames, i, chance))
+                    file.write(report(frames, i, chance, whole=True))
         frames += 4000
 
 

@@ -118,8 +118,47 @@ def test_a_new_point_arrives_and_the_zoom_stays(seen: tuple[Any, list[str]], fol
     wait_for(page, "() => document.getElementById('score')._fullLayout.xaxis.range[1] >= 4000")
 
 
+def test_axes_stand_still_while_points_arrive(seen: tuple[Any, list[str]], folder: Path) -> None:
+    """plotly.js remembers every label wherever it has been: axes that creep would fill its memory."""
+    page, _ = seen
+    choose(page, "beta")
+    wait_for(page, "() => document.getElementById('score').data?.[0].x.at(-1) === 3900")
+    look = """() => [...document.querySelectorAll('.xtick text, .ytick text')].map(
+        one => [one.textContent, ...['x', 'y', 'transform'].map(name => one.getAttribute(name))])"""
+    before = page.evaluate(look)
+    with (folder / "beta" / "metrics.jsonl").open("a") as file:
+        file.write(report(3920, 0.5))
+    wait_for(page, "() => document.getElementById('score').data[0].x.at(-1) === 3920")
+    wait_for(page, "() => document.getElementById('time').data[0].x.at(-1) === 3920")
+    assert len(before) > 10 and page.evaluate(look) == before
+
+
+def test_a_double_click_resets_the_zoom(seen: tuple[Any, list[str]]) -> None:
+    page, _ = seen
+    box = page.locator("#score .nsewdrag").first.bounding_box()
+    x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.2 * box["height"]
+    ranges = "() => ['xaxis', 'yaxis'].map(axis => document.getElementById('score')._fullLayout[axis].range)"
+    whole = page.evaluate(ranges)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 0.3 * box["width"], y + 0.4 * box["height"], steps=5)  # both ways
+    page.mouse.up()
+    page.wait_for_selector("#unzoom:not([hidden])")
+    zoomed = page.evaluate(ranges)
+    assert zoomed[0] != whole[0] and zoomed[1] != whole[1]
+    page.mouse.dblclick(x, y)
+    page.wait_for_selector("#unzoom", state="hidden")
+    wait_for(
+        page,
+        "whole => document.getElementById('score')._fullLayout.yaxis.range.join() === whole[1].join()",
+        whole,
+    )
+    assert page.evaluate(ranges) == whole
+
+
 def test_axis_smoothing_theme_help_and_losses_by_keys(seen: tuple[Any, list[str]]) -> None:
     page, _ = seen
+    choose(page, "alpha")
     page.focus("#runs")
     page.keyboard.press("x")
     wait_for(

@@ -4,7 +4,7 @@ import { element, symbol } from "./words.js";
 
 export const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "4px 2px 1px 2px"];
 const LINKED = ["score", "entropy", "lag", "speed", "responsibility", "time"];  // zoom together
-const zoom = { range: null, revision: 0, changed: () => {} };
+const zoom = { range: null, heights: new Map(), changed: () => {} };  // frames or minutes; chart -> its own numbers
 let loading = null;
 
 // plotly.js is large; the list of runs need not wait for it.
@@ -23,11 +23,11 @@ export function onZoom(changed) { zoom.changed = changed; }
 
 export function unzoom() {
   zoom.range = null;
-  zoom.revision += 1;
+  zoom.heights.clear();
   zoom.changed();
 }
 
-export const isZoomed = () => zoom.range !== null;
+export const isZoomed = () => zoom.range !== null || zoom.heights.size > 0;
 
 function look() {
   const style = getComputedStyle(document.documentElement);
@@ -50,7 +50,7 @@ function layout(colours, more) {
   };
 }
 
-const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset" };
+const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
 
 // One sentence instead of a chart.
 function say(place, sentence) {
@@ -80,27 +80,44 @@ async function draw(place, traces, more, name) {
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", name);
   await Plotly.react(place, traces, layout(look(), more), CONFIG);
-  if (fresh && LINKED.includes(place.id)) place.on("plotly_relayout", (change) => zoomed(place, change));
+  if (!fresh || !LINKED.includes(place.id)) return;
+  place.on("plotly_relayout", (change) => zoomed(place, change));
+  place.on("plotly_doubleclick", unzoom);
 }
 
 function zoomed(place, change) {
   const [from, to] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-  if (from !== undefined && to !== undefined) zoom.range = [from, to];
-  else if (change["xaxis.autorange"]) zoom.range = null;
-  else return;
-  for (const id of LINKED) {
-    const other = document.getElementById(id);
-    if (other === place || !other.classList.contains("js-plotly-plot")) continue;
-    Plotly.update(other, {}, zoom.range ? { "xaxis.range": [...zoom.range], "xaxis.autorange": false } : { "xaxis.autorange": true });
+  const [low, high] = [change["yaxis.range[0]"], change["yaxis.range[1]"]];
+  if (low !== undefined && high !== undefined) zoom.heights.set(place.id, [low, high]);
+  if (from !== undefined && to !== undefined) {
+    zoom.range = [from, to];
+    for (const id of LINKED) {
+      const other = document.getElementById(id);
+      if (other !== place && other.classList.contains("js-plotly-plot")) Plotly.relayout(other, { "xaxis.range": [from, to] });
+    }
   }
   zoom.changed(true);
 }
 
+// A range that holds all these numbers and seldom changes while they grow.  plotly.js remembers the size of every
+// label at every place where it has been: axes that creep on with each report would fill its memory.
+function steady(lists, margin = 0, zero = false) {
+  let low = zero ? 0 : Infinity, high = zero ? 0 : -Infinity;
+  for (const list of lists) for (const value of list) {
+    if (value === null || value === undefined) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (low > high) return [0, 1];
+  const span = high - low || Math.abs(high) || 1, step = 2 ** Math.floor(Math.log2(span / 24));
+  const [below, above] = [low < 0 || !zero ? low - margin * span : 0, high + margin * span];
+  return [Math.floor(below / step) * step, Math.ceil(above / step) * step];
+}
+
 // The zoom that all linked charts share, also one that is drawn for the first time.
-function horizontal(view, place) {
+function horizontal(view, place, traces) {
   const nticks = Math.max(3, Math.min(8, Math.round(place.clientWidth / 70)));
-  const range = zoom.range ? { range: [...zoom.range], autorange: false } : { autorange: true };
-  return { ...range, nticks, tickangle: 0, tickformat: view.axis === "frames" ? "~s" : "~r",
+  return { range: zoom.range ?? steady(traces.map((trace) => trace.x)), nticks, tickangle: 0, tickformat: view.axis === "frames" ? "~s" : "~r",
     title: { text: view.axis, standoff: 4, font: { size: 11, color: look().faint } } };
 }
 
@@ -145,8 +162,8 @@ export async function lines(id, series, name, view, nothing, { zero = false } = 
     }
   }
   if (!traces.length) return say(place, nothing);
-  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view, place),
-    yaxis: { rangemode: zero ? "tozero" : "normal", nticks: id === "score" ? 8 : 5 } };
+  const height = zoom.heights.get(id) ?? steady(traces.map((trace) => trace.y), 0.04, zero);
+  const more = { xaxis: horizontal(view, place, traces), yaxis: { range: height, nticks: id === "score" ? 8 : 5 } };
   return draw(place, traces, more, `${id}: ${series.map((s) => s.label).join(", ")}`);
 }
 
@@ -184,7 +201,7 @@ export async function bands(id, columns, prefix, view, palette, nothing, label) 
       line: { width: 0.5, color: colour }, fillcolor: `${colour}b8`, hovertemplate: "%{y:.0%}" };
   });
   key(place, traces.map((trace) => [trace.name, trace.line.color]));
-  const more = { uirevision: `${view.axis} ${zoom.revision}`, xaxis: horizontal(view, place),
+  const more = { xaxis: horizontal(view, place, traces),
     yaxis: { range: [0, 1.001], tickformat: ".0%", nticks: 4, fixedrange: true } };
   return draw(place, traces, more, `${id}: ${traces.map((t) => t.name).join(", ")}`);
 }
@@ -199,19 +216,21 @@ export async function heatMaps(id, dimensions, view, nothing) {
   const rows = Math.ceil(known.length / count);
   place.style.height = `${34 + 132 * rows}px`;
   const shares = known.flatMap((d) => d.shares.flat()).filter((share) => share > 0).sort((a, b) => a - b);
-  const highest = shares[Math.floor(0.97 * (shares.length - 1))];  // few bins with few episodes would pale the others
-  const more = { annotations: [], hovermode: "closest", margin: { l: 30, r: 62, t: 20, b: 26 }, uirevision: view.axis };
+  const [, highest] = steady([[shares[Math.floor(0.97 * (shares.length - 1))]]], 0, true);  // few bins with few episodes would pale the others
+  const more = { annotations: [], hovermode: "closest", margin: { l: 30, r: 62, t: 20, b: 26 } };
   const traces = known.map((dimension, k) => {
     const end = k ? k + 1 : "";
     const column = k % count, row = Math.floor(k / count);
     const left = column / count + (column ? 0.022 : 0), right = (column + 1) / count - (column < count - 1 ? 0.012 : 0);
     const top = 1 - row / rows - (row ? 0.24 / rows : 0), bottom = 1 - (row + 1) / rows;
     const axis = { gridcolor: "rgba(0,0,0,0)", zeroline: false, tickfont: { color: colours.faint, size: 10 }, fixedrange: true };
-    more[`xaxis${end}`] = { ...axis, domain: [left, right], anchor: `y${end}`, nticks: 5, tickformat: "~s", showticklabels: row === rows - 1 || k + count >= known.length };
+    const x = view.axis === "frames" ? dimension.frames : dimension.seconds.map((s) => s / 60);
+    const half = (x.at(-1) - x[0]) / (x.length - 1) / 2;  // of a bin
+    more[`xaxis${end}`] = { ...axis, domain: [left, right], anchor: `y${end}`, nticks: 5, tickformat: "~s",
+      ...(half > 0 ? { range: steady([[x[0] - half, x.at(-1) + half]]) } : {}), showticklabels: row === rows - 1 || k + count >= known.length };
     more[`yaxis${end}`] = { ...axis, domain: [bottom, top], anchor: `x${end}`, tickvals: [0, dimension.regions - 1], ticktext: ["1", String(dimension.regions)] };
     more.annotations.push({ text: `<b>${symbol(dimension.name)}</b>`, x: left, y: top, xref: "paper", yref: "paper",
       xanchor: "left", yanchor: "bottom", showarrow: false, font: { size: 12, color: colours.ink } });
-    const x = view.axis === "frames" ? dimension.frames : dimension.seconds.map((s) => s / 60);
     const z = Array.from({ length: dimension.regions }, (_, region) => dimension.shares.map((shares) => shares[region]));
     return { type: "heatmap", x, z, zmin: 0, zmax: highest, colorscale: colours.scale, xaxis: `x${end}`, yaxis: `y${end}`, showscale: k === 0,
       colorbar: { thickness: 10, len: 1, outlinewidth: 0, tickformat: ".0%", nticks: 5, tickfont: { size: 10, color: colours.faint }, x: 1.01 },
@@ -230,21 +249,22 @@ export async function losses(id, columns, view, palette, nothing) {
   const colours = look(), x = across(columns, view);
   const count = place.clientWidth > 760 ? kinds.length : 1, rows = Math.ceil(kinds.length / count);
   place.style.height = `${rows > 1 ? 40 + 150 * rows : 210}px`;
-  const more = { annotations: [], hovermode: "closest", uirevision: view.axis, margin: { l: 40, r: 10, t: 22, b: 30 } };
+  const more = { annotations: [], hovermode: "closest", margin: { l: 40, r: 10, t: 22, b: 30 } };
   const reach = reachOf(view);
   const traces = kinds.flatMap((kind, k) => {
     const end = k ? k + 1 : "", column = k % count, row = Math.floor(k / count);
     const left = column / count + (column ? 0.03 : 0), right = (column + 1) / count;
     const top = 1 - row / rows - (row ? 0.28 / rows : 0), bottom = 1 - (row + 1) / rows;
-    const axis = { gridcolor: colours.grid, zeroline: false, tickfont: { color: colours.faint, size: 10 }, nticks: 4 };
-    more[`xaxis${end}`] = { ...axis, domain: [left, right], anchor: `y${end}`, tickformat: view.axis === "frames" ? "~s" : "~r" };
-    more[`yaxis${end}`] = { ...axis, domain: [bottom, top], anchor: `x${end}` };
+    const axis = { gridcolor: colours.grid, zeroline: false, tickfont: { color: colours.faint, size: 10 }, nticks: 4, fixedrange: true };
+    const names = Object.keys(columns).filter((name) => name.endsWith(`/loss_${kind}`));
+    const curves = names.map((name) => smoothed(columns[name], reach));
+    more[`xaxis${end}`] = { ...axis, domain: [left, right], anchor: `y${end}`, tickformat: view.axis === "frames" ? "~s" : "~r", range: zoom.range ?? steady([x]) };
+    more[`yaxis${end}`] = { ...axis, domain: [bottom, top], anchor: `x${end}`, range: steady(curves, 0.04) };
     more.annotations.push({ text: kind, x: left, y: top, xref: "paper", yref: "paper", xanchor: "left", yanchor: "bottom",
       showarrow: false, font: { size: 11.5, color: colours.ink } });
-    const names = Object.keys(columns).filter((name) => name.endsWith(`/loss_${kind}`));
-    return names.map((name) => {
+    return names.map((name, i) => {
       const policy = Number(name.split("/")[1]);
-      return { x, y: smoothed(columns[name], reach), name: `policy ${policy + 1}`, mode: "lines", connectgaps: true,
+      return { x, y: curves[i], name: `policy ${policy + 1}`, mode: "lines", connectgaps: true,
         line: { width: 1.4, color: palette[policy % palette.length] }, xaxis: `x${end}`, yaxis: `y${end}`, hovertemplate: "%{y:.3~g}" };
     });
   });

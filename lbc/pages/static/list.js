@@ -62,7 +62,7 @@ function fill(row, run) {
   if (row.said === said) return;
   row.said = said;
   const cut = run.name.lastIndexOf("/") + 1;
-  row.title.replaceChildren(element("span", "folder", run.name.slice(0, cut)), element("b", "", run.name.slice(cut)));
+  row.title.replaceChildren(element("span", "folder", "", element("bdi", "", run.name.slice(0, cut))), element("b", "", run.name.slice(cut)));
   row.title.title = run.name;
   row.state.className = `state ${run.state}`;
   row.state.textContent = run.state === "finished" ? SIGNS.finished : `${SIGNS[run.state]} ${run.state}`;
