@@ -90,7 +90,7 @@ class Suite:
         todo = missing(runs, self.stale)
         trained = [r for r in runs if episodes and r.finished() and r not in todo]
         trained = [run for run in trained if run.evaluation(episodes) is None]
-        suite.write(out)
+        suite.write(out, runs)
         print(f"{out}: {count_of(len(runs))}, {len(runs) - len(todo)} done already.", flush=True)
         end = math.inf
         if self.budget is not None:

@@ -196,4 +196,6 @@ def _counted(states: Sequence[State]) -> list[str]:
 def _number(value: float | None) -> str:
     if value is None:
         return ""
+    if 0 < abs(value) < 0.01:
+        return f"{value:.1g}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.2f}"

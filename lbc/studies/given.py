@@ -12,6 +12,7 @@ from lbc.cards.toml import text_of
 from lbc.config import Config
 from lbc.errors import UserError
 from lbc.reporting import RunDirectory, read_metrics
+from lbc.reporting.plain import printable
 from lbc.scores.runs import runs_in
 from lbc.studies.presentation import Panels
 
@@ -69,10 +70,13 @@ def _without_seed(config: Config) -> Config:
 
 
 def _label(directory: Path) -> str:
-    """Runs of a study lie in ``<label>/seed<k>``; the name of others ends in their seed, perhaps a date."""
+    """Runs of a queue lie in ``<label>/seed<k>``, perhaps with words in ``<label>/label.txt``; the name of
+    others ends in their seed, perhaps a date."""
     path = directory.resolve()
-    name = path.parent.name if re.fullmatch(r"seed\d+", path.name) else _SEED.sub("", path.name)
-    return "".join(c if c.isprintable() else "?" for c in name)
+    if not re.fullmatch(r"seed\d+", path.name):
+        return printable(_SEED.sub("", path.name))
+    words = path.parent / "label.txt"
+    return printable((text_of(words).strip() if words.is_file() else "") or path.parent.name)
 
 
 def _unlike(label: str, taken: dict[str, list[Path]]) -> str:

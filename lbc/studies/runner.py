@@ -20,7 +20,7 @@ from lbc.errors import UserError
 from lbc.reporting import RunDirectory, read_metrics
 from lbc.studies.display import make_display
 from lbc.studies.run import Run
-from lbc.studies.state import DONE, EVALUATING, FAILED, RUNNING, STOPPED, WAITING, Watch, word_of
+from lbc.studies.state import DONE, EVALUATING, FAILED, RUNNING, WAITING, Watch, word_of
 
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 60.0  # for a run to write its last checkpoint and summary after a signal
@@ -95,8 +95,7 @@ def execute(
     finally:
         try:
             _stop([job.process for job in active.values()])
-            for run, job in active.items():
-                words[run] = STOPPED if job.word == RUNNING else DONE
+            words |= {run: word_of(run) for run in active}
             display.update([watches[run].state(words[run]) for run in everybody], last=True)
         finally:
             display.stop()

@@ -12,6 +12,7 @@ The folder is all that a queue knows: what has finished there is done, what has 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,12 @@ class Suite:
         path = out / slug(label) / folder / f"seed{seed}"
         return Run(Variant(label, card, sets, folder), seed, budget.frames, path, budget.minutes)
 
-    def write(self, out: Path) -> None:
+    def write(self, out: Path, runs: Sequence[Run]) -> None:
+        """What was asked for, and the cards' names in words, for all who read run directories."""
+        for run in runs:
+            for folder in (run.path.parent, run.path.parents[1]):
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / "label.txt").write_text(run.variant.label + "\n", encoding="utf-8")
         said = {name: value for name, value in asdict(self).items() if value}
         lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in said.items()]
         (out / FILE).write_text(_HEAD + "\n".join(lines) + "\n", encoding="utf-8")

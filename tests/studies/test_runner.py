@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import os
@@ -74,6 +75,20 @@ def test_a_finished_run_of_another_budget_is_neither_mixed_in_nor_lost(tmp_path:
     assert missing(runs, "keep") == []
     assert missing(runs, "rerun") == runs
     assert (runs[0].path / "metrics.jsonl").exists()
+
+
+def test_each_of_several_runs_gets_its_share_of_the_cores(tmp_path: Path) -> None:
+    """And nobody waits for the others: what one gave back, the next one gets."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    if len(cores) < 2:
+        pytest.skip("needs two cores and a system that can share them")
+    says = WRITES + "import os; pathlib.Path(out, 'cores').write_text(repr(os.sched_getaffinity(0)))\n"
+    says += "pathlib.Path(out, 'threads').write_text(os.environ['OMP_NUM_THREADS'])\n"
+    runs = plan(study(foreign(says)), [1, 2, 3], tmp_path, frames=100)
+    assert execute(runs, jobs=2, stream=io.StringIO(), one_core=False) == []
+    first, second, third = (ast.literal_eval((run.path / "cores").read_text()) for run in runs)
+    assert first | second == cores and not first & second and third in (first, second)
+    assert (runs[0].path / "threads").read_text() == str(len(cores) // 2)
 
 
 def test_an_interrupt_ends_all_children(tmp_path: Path) -> None:

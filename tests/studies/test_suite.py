@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,8 +151,9 @@ def test_cards_that_are_files(tmp_path: Path) -> None:
 
 def test_what_was_asked_is_read_back_and_what_is_said_later_replaces_it(tmp_path: Path) -> None:
     asked = Suite(("atari5",), ("catch",), (1, 2), ('run.device="cpu"',), 1000, 0.0, "serial", 4)
-    asked.write(tmp_path)
+    asked.write(tmp_path, asked.plan(tmp_path))
     assert suites.read(tmp_path) == asked
+    assert (tmp_path / "catch" / "qbert" / "label.txt").read_text() == "catch\n"
     assert Suite().over(asked) == asked
     assert Suite(seeds=(1, 2, 3)).over(asked) == replace(asked, seeds=(1, 2, 3))
     assert Suite(minutes=5.0).over(asked) == replace(asked, frames=0, minutes=5.0)
@@ -337,8 +339,11 @@ def test_a_failing_run_is_noted_and_the_queue_goes_on(
     stamp = (Path(pong["directory"]) / "summary.json").stat().st_mtime_ns
     assert main(["suite", "--out", str(tmp_path)]) == 1  # tried again, and Pong is not
     assert (Path(pong["directory"]) / "summary.json").stat().st_mtime_ns == stamp
-    assert main(["scores", str(tmp_path / "short-pong" / "pong"), "--common"]) == 0
-    assert f"{float(pong['human_normalised']):,.2f}" in capfd.readouterr().out
+    shutil.rmtree(failed["directory"])
+    capfd.readouterr()
+    assert main(["scores", str(tmp_path), "--common"]) == 0  # the same numbers, and the card's own name
+    line = next(line for line in capfd.readouterr().out.splitlines() if line.startswith("short-pong "))
+    assert f"{float(pong['human_normalised']):,.2f}" in line
 
 
 def test_one_queue_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
