@@ -2,5 +2,6 @@
 
 from lbc.agents.agent import Agent, Episode, load_agent
 from lbc.agents.evaluation import Scores, evaluate
+from lbc.agents.folder import directory_of, trained_agents
 
-__all__ = ["Agent", "Episode", "Scores", "evaluate", "load_agent"]
+__all__ = ["Agent", "Episode", "Scores", "directory_of", "evaluate", "load_agent", "trained_agents"]

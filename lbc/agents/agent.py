@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from lbc.actor import Mind
+from lbc.agents.folder import directory_of
 from lbc.behavior import (
     BehaviorMapping,
     PolicyHyperParameters,
@@ -125,8 +126,8 @@ class Agent:
         return kind(self.spec, num_envs, *parts, seed, self.device, self.dtype)
 
     def export(self, path: str | Path, format: str = "torchscript", component: int | None = None) -> Path:
-        """Writes the behavior, or one of its components alone, as a function that needs no lbc
-        (`lbc.agents.export`)."""
+        """Writes the behavior, or one of its components alone, as a function that needs no lbc; or, with the
+        format 'lbc', as a folder that `load_agent` reads (`lbc.agents.export`, `lbc.agents.folder`)."""
         from lbc.agents.export import export
 
         return export(self, Path(path), format, component)
@@ -135,12 +136,12 @@ class Agent:
 def load_agent(directory: str | Path, device: str = "auto", allow_code: bool = False) -> Agent:
     """Reads configuration, newest weights and controller of a run; nothing of them is executed.
 
+    `directory`: of a run, of an agent that was exported as a folder, or the name of one that comes with lbc.
+
     A run whose configuration names code as ``module:factory`` needs that code, and is refused unless
     `allow_code` says that it may be imported.
     """
-    run = RunDirectory(Path(directory))
-    if not run.config.exists():
-        raise UserError(f"'{directory}' holds no run.")
+    run = RunDirectory(directory_of(directory))
     config = from_toml(text_of(run.config))
     for key, name in own_parts(config).items() if not allow_code else ():
         raise UserError(

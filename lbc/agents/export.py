@@ -30,21 +30,26 @@ from torch import Tensor, nn
 
 from lbc import __version__
 from lbc.agents.agent import Agent
+from lbc.agents.folder import write_folder
 from lbc.behavior import BehaviorMapping
 from lbc.errors import UserError, missing_extra, nearest
 from lbc.models import RecurrentCore
 
 INPUTS = ("observation", "first", "previous_action", "reward", "state", "psi")
 OUTPUTS = ("probabilities", "new_state")
-FORMATS = ("torchscript", "onnx")
+FORMATS = ("torchscript", "onnx", "lbc")
 _BATCH_AXIS = {"state": 2, "new_state": 2}  # of all others it is the first
 
 
 def export(agent: Agent, path: Path, format: str = "torchscript", component: int | None = None) -> Path:
-    """Writes the whole behavior, or one component of it (from 1) alone."""
+    """Writes the whole behavior, or one component of it (from 1) alone; 'lbc' is a folder with all of it."""
     if format not in FORMATS:
         hint = nearest(format, FORMATS)
-        raise UserError(f"format is '{format}', but must be {' or '.join(FORMATS)}.{hint}")
+        raise UserError(f"format is '{format}', but must be torchscript, onnx or lbc.{hint}")
+    if format == "lbc":
+        if component is not None:
+            raise UserError("format 'lbc' holds all components; leave the component out.")
+        return write_folder(agent, path)
     function = _Function(agent, component).eval()
     with torch.no_grad(), warnings.catch_warnings():
         for kind in (DeprecationWarning, FutureWarning):  # both ways are said to be old, and both work

@@ -10,12 +10,12 @@ _SUFFIXES = {"torchscript": ".pt", "onnx": ".onnx"}
 
 @dataclass(frozen=True)
 class Export:
-    """Write a trained agent as one function that runs without lbc.
+    """Write a trained agent as one function that runs without lbc, or as a small folder for lbc.
 
     Args:
         directory: Directory of the run.
-        format: torchscript or onnx.
-        out: The file; by default agent.pt or agent.onnx in the run's directory.
+        format: torchscript, onnx, or lbc: a folder for lbc play, eval and load_agent, without the training.
+        out: The file; by default agent.pt, agent.onnx or agent/ in the run's directory.
         component: One component of the behavior alone, from 1; by default the whole mixture.
         allow_code: Import the code that the run names as module:factory.
     """
@@ -32,5 +32,6 @@ class Export:
         agent = load_agent(self.directory, "cpu", self.allow_code)
         default = Path(self.directory) / f"agent{_SUFFIXES.get(self.format, '')}"
         path = agent.export(self.out or default, self.format, self.component)
-        print(f"{path}: {agent.spec.id}, {agent.frames:,} frames of training, {path.stat().st_size:,} bytes")
+        size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
+        print(f"{path}: {agent.spec.id}, {agent.frames:,} frames of training, {size:,} bytes")
         return 0

@@ -1,0 +1,60 @@
+"""Agents as small folders, and those that come with the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lbc.agents import directory_of, evaluate, load_agent, trained_agents
+from lbc.cli import main
+from lbc.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("folder") / "catch"
+    assert main(["train", "catch", "--frames", "3000", "--out", str(path)]) == 0
+    return path
+
+
+def _actions(agent):
+    frames, state, actions = np.random.default_rng(1).random((40, *agent.spec.frame_shape)), None, []
+    for frame in frames:
+        action, state = agent.act(frame.astype(np.float32), state, reward=0.5)
+        actions.append(action)
+    return actions
+
+
+def test_a_folder_plays_as_its_run_does(run, tmp_path, capsys):
+    assert main(["export", str(run), "--format", "lbc", "--out", str(tmp_path / "agent")]) == 0
+    assert "catch" in capsys.readouterr().out
+    ours, theirs = load_agent(run, "cpu"), load_agent(tmp_path / "agent", "cpu")
+    assert theirs.frames == ours.frames and theirs.config == ours.config
+    np.testing.assert_array_equal(theirs.favourite, ours.favourite)
+    assert _actions(ours) == _actions(theirs)
+    assert len(evaluate(theirs, 4)["favourite"].episodes) == 4
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    names = ("config.toml", "summary.json", "checkpoints/weights.safetensors")
+    assert files == {f"agent/{name}" for name in names}
+
+
+def test_nothing_is_overwritten(run, capsys):
+    assert main(["export", str(run), "--format", "lbc", "--out", str(run)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_a_component_alone_is_no_folder(run, tmp_path, capsys):
+    words = ["export", str(run), "--format", "lbc", "--component", "1", "--out", str(tmp_path / "x")]
+    assert main(words) == 2
+    assert "leave the component out" in capsys.readouterr().err
+
+
+def test_names_of_the_agents_that_come_with_lbc(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in trained_agents():
+        assert load_agent(name, "cpu").frames > 0
+    (tmp_path / "pong").mkdir()
+    with pytest.raises(UserError, match="'pong' holds no run"):
+        directory_of("pong")  # the user's own folder goes before ours
+    with pytest.raises(UserError, match=r"'pnog' holds no run"):
+        directory_of("pnog")
