@@ -2,6 +2,15 @@
 
 from lbc.agents.agent import Agent, Episode, load_agent
 from lbc.agents.evaluation import Scores, evaluate
-from lbc.agents.folder import directory_of, trained_agents
+from lbc.agents.folder import directory_of, place_for, trained_agents
 
-__all__ = ["Agent", "Episode", "Scores", "directory_of", "evaluate", "load_agent", "trained_agents"]
+__all__ = [
+    "Agent",
+    "Episode",
+    "Scores",
+    "directory_of",
+    "evaluate",
+    "load_agent",
+    "place_for",
+    "trained_agents",
+]

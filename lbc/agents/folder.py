@@ -44,8 +44,11 @@ def directory_of(name: str | Path) -> Path:
     return path
 
 
-def comes_with_lbc(path: Path) -> bool:
-    return path.parent == _TRAINED
+def place_for(name: str | Path, file: str) -> Path:
+    """Where something about an agent goes by default: in its run's directory; ``pong.gif`` in this folder for
+    ``play.gif`` of an agent that comes with the package."""
+    directory = directory_of(name)
+    return Path(f"{name}{Path(file).suffix}") if directory.parent == _TRAINED else directory / file
 
 
 def write_folder(agent: Agent, path: Path) -> Path:

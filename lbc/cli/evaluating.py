@@ -42,17 +42,22 @@ class Eval:
     allow_code: bool = False
 
     def run(self) -> int:
-        from lbc.agents import evaluate, load_agent
+        from lbc.agents import directory_of, evaluate, load_agent, place_for
+        from lbc.reporting import RunDirectory
 
         agent = load_agent(self.directory, self.device, self.allow_code)
         scores = evaluate(agent, self.episodes, self.seed, _Progress().told if sys.stderr.isatty() else None)
         ways = sorted(scores, key=lambda way: way.startswith("component"))  # both mixtures first
         found = {way: _facts(scores[way]) | _beside_humans(agent.spec.id, scores[way]) for way in ways}
+        head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
+        head |= {"protocol": _protocol(agent), "favourite_psi": agent.favourite.tolist()}
+        played = {way: facts | {"scores": scores[way].episodes.tolist()} for way, facts in found.items()}
+        text = json.dumps(head | {"ways": played}, indent=1)
+        keep = RunDirectory(directory_of(self.directory)).evaluation
+        if place_for(self.directory, keep.name) == keep:  # not for agents that come with lbc
+            keep.write_text(text + "\n", encoding="utf-8")
         if self.json:
-            head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
-            head |= {"protocol": _protocol(agent), "favourite_psi": agent.favourite.tolist()}
-            played = {way: facts | {"scores": scores[way].episodes.tolist()} for way, facts in found.items()}
-            print(json.dumps(head | {"ways": played}, indent=1))
+            print(text)
             return 0
         print(f"{agent.spec.id}, {self.episodes} episodes in each way, {agent.frames:,} frames of training")
         said = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in _protocol(agent).items()]
@@ -70,7 +75,7 @@ class Play:
     """Film a trained agent, or watch it in a window, with every policy's opinion beside the game.
 
     Args:
-        directory: Directory of the run.
+        directory: Directory of the run, or the name of an agent that comes with lbc, as in lbc play pong.
         out: The film, .gif or .mp4 (extra 'video'); by default play.gif in the run's directory.
         window: Watch episode after episode in a window (extra 'video'); --out films them, too.
         way: favourite, or component_1 and so on.
@@ -90,7 +95,7 @@ class Play:
     allow_code: bool = False
 
     def run(self) -> int:
-        from lbc.agents import load_agent
+        from lbc.agents import load_agent, place_for
         from lbc.agents.evaluation import fixed_ways
         from lbc.agents.film import can_save, save
         from lbc.agents.window import KEYS, Window
@@ -98,7 +103,7 @@ class Play:
         steps = self.steps or (None if self.window else 600)
         if (self.steps is not None and self.steps < 1) or not 0 < self.fps <= 1000:
             raise UserError("--steps must be at least 1, and --fps above 0 and at most 1000.")
-        path = Path(self.out or Path(self.directory) / "play.gif")
+        path = Path(self.out or place_for(self.directory, "play.gif"))
         can_save(path)
         window = Window(Path(self.directory).name, self.fps) if self.window else None
         agent = load_agent(self.directory, "cpu", self.allow_code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 _SUFFIXES = {"torchscript": ".pt", "onnx": ".onnx"}
 
@@ -27,10 +26,10 @@ class Export:
     allow_code: bool = False
 
     def run(self) -> int:
-        from lbc.agents import load_agent
+        from lbc.agents import load_agent, place_for
 
         agent = load_agent(self.directory, "cpu", self.allow_code)
-        default = Path(self.directory) / f"agent{_SUFFIXES.get(self.format, '')}"
+        default = place_for(self.directory, f"agent{_SUFFIXES.get(self.format, '')}")
         path = agent.export(self.out or default, self.format, self.component)
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
         print(f"{path}: {agent.spec.id}, {agent.frames:,} frames of training, {size:,} bytes")

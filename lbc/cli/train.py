@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from lbc.cli.evaluating import Play
 from lbc.cli.session import Session, begin, go_on
 from lbc.cli.stopping import StopRequest
 from lbc.errors import UserError
@@ -30,6 +31,7 @@ class Train:
         init: Directory of a run to take the weights from; everything else begins anew.
         resume: Directory of a run to go on with, instead of a preset.
         set: Change one config value, as in learner.learning_rate=1e-3.
+        film: Film the agent at the end, as lbc play does.
     """
 
     preset: str
@@ -42,11 +44,16 @@ class Train:
     init: str | None = None
     resume: str | None = None
     set: tuple[str, ...] = ()
+    film: bool = False
 
     def run(self) -> int:
         session = self._session()
         with StopRequest() as stop, contextlib.suppress(KeyboardInterrupt):
             session.train(stop.requested)  # a second signal interrupts it: what is on disk stays
+        if self.film and not stop.exit_code:
+            return Play(
+                str(session.directory.path), allow_code=True
+            ).run()  # it was just trained with that code
         return stop.exit_code
 
     def _session(self) -> Session:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from lbc.agents import directory_of, evaluate, load_agent, trained_agents
+from lbc.agents import directory_of, evaluate, load_agent, place_for, trained_agents
 from lbc.cli import main
 from lbc.errors import UserError
 
@@ -58,3 +60,21 @@ def test_names_of_the_agents_that_come_with_lbc(tmp_path, monkeypatch):
         directory_of("pong")  # the user's own folder goes before ours
     with pytest.raises(UserError, match=r"'pnog' holds no run"):
         directory_of("pnog")
+
+
+def test_evaluations_stay_with_their_run(run, capsys):
+    assert main(["eval", str(run), "--episodes", "3", "--json"]) == 0
+    assert (run / "eval.json").read_text() == capsys.readouterr().out
+
+
+def test_what_is_made_of_an_agent_of_ours_goes_into_the_present_folder(run):
+    assert place_for(run, "play.gif") == run / "play.gif"
+    for name in trained_agents():
+        assert place_for(name, "play.gif") == Path(f"{name}.gif")
+
+
+def test_training_can_end_in_a_film(tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["train", "catch", "--frames", "300", "--out", str(out), "--film"]) == 0
+    assert (out / "play.gif").read_bytes()[:4] == b"GIF8"
+    assert "play.gif" in capsys.readouterr().out
