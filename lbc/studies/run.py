@@ -42,7 +42,7 @@ class Run:
         PATH/...            a run directory like any other
         PATH/log.txt        its output
         PATH/failure.txt    why it failed last, in one sentence
-        PATH/eval.json      its evaluation, where one was wanted
+        PATH/eval.json      what `lbc eval` found, where that was wanted
     """
 
     variant: Variant
@@ -73,7 +73,7 @@ class Run:
 
     def evaluation_command(self, episodes: int) -> list[str]:
         """Whoever trained it trusts the code that it names."""
-        how = ["--episodes", str(episodes), "--json", "--allow-code"]
+        how = ["--episodes", str(episodes), "--allow-code"]
         return [sys.executable, "-m", "lbc", "eval", str(self.path), *how]
 
     def config(self) -> Config:
@@ -92,7 +92,7 @@ class Run:
 
     def evaluation(self, episodes: int) -> float | None:
         """Mean score of the favoured behavior, if so many episodes of this very agent were played."""
-        found = read_json(self.path / "eval.json")
+        found = read_json(RunDirectory(self.path).evaluation)
         try:
             favourite = found["ways"]["favourite"]
             fits = len(favourite["scores"]) == episodes

@@ -163,14 +163,12 @@ def _start(run: Run, word: str, episodes: int, cores: _Cores) -> _Job:
     else:
         command = run.evaluation_command(episodes)
     run.failure.unlink(missing_ok=True)
-    with contextlib.ExitStack() as files:
-        log = files.enter_context((run.path / "log.txt").open("ab"))
-        out = log if word == RUNNING else files.enter_context(_evaluation_file(run).open("wb"))
+    with (run.path / "log.txt").open("ab") as log:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=log if word == EVALUATING else subprocess.STDOUT,
+            stdout=log,
+            stderr=subprocess.STDOUT,
             env=cores.environment,
             start_new_session=True,  # the terminal's Ctrl-C reaches this process alone, which passes it on
             preexec_fn=_end_with_the_queue if _LIBC else None,
@@ -182,10 +180,6 @@ def _end_with_the_queue() -> None:
     """In the new process: even where this one is killed, the run ends, cleanly."""
     assert _LIBC is not None
     _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
-
-
-def _evaluation_file(run: Run) -> Path:
-    return run.path / "eval.json.part"
 
 
 def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
@@ -213,7 +207,6 @@ def _ended(run: Run, job: _Job) -> str:
     """Closes the books of a run or of its evaluation; a sentence if that failed."""
     code, directory = job.process.returncode, RunDirectory(run.path)
     if job.word == EVALUATING and code == 0:
-        os.replace(_evaluation_file(run), run.path / "eval.json")
         return ""
     if code == 0 and run.variant.command and not directory.summary.exists():
         last = (read_metrics(directory.metrics) or [{}])[-1]
