@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import tomllib
 from collections import namedtuple
+from pathlib import Path
 
 from lbc.cli import doctor, main
 from lbc.cli.doctor import GOOD, MISSING, POOR, examine
@@ -48,3 +50,9 @@ def test_a_disk_that_cannot_be_written_fails(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(doctor.tempfile, "NamedTemporaryFile", refuse)
     assert main(["doctor", "--path", str(tmp_path)]) == 1
     assert "Read-only file system" in capsys.readouterr().out
+
+
+def test_every_extra_is_looked_for() -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    extras = set(project["project"]["optional-dependencies"]) - {"dev", "browser"}
+    assert extras == {extra for extra, _ in doctor._OPTIONAL.values() if extra}

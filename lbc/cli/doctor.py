@@ -27,7 +27,15 @@ _OPTIONAL = {
     "tensorboard": ("", "TensorBoard events"),
     "mujoco": ("mujoco", "continuous control"),
     "ray": ("ray", "several machines"),
+    "plotly": ("dashboard", "lbc report and lbc dashboard"),
+    "starlette": ("dashboard", "lbc dashboard"),
+    "sklearn": ("studies", "lbc study tsne"),
+    "pandas": ("studies", "lbc.load_run"),
+    "av": ("video", "films as MP4"),
+    "pygame": ("video", "lbc play --window"),
+    "onnx": ("export", "lbc export --format onnx"),
     "wandb": ("wandb", "Weights & Biases"),
+    "mlflow": ("mlflow", "MLflow"),
 }
 _WRITTEN = 64_000_000  # bytes, to measure a disk
 
