@@ -24,6 +24,7 @@ _MODULES = {
     "MinAtar/SpaceInvaders": "space_invaders",
 }
 IDS = list(_MODULES)
+_ACTIONS = {"n": "noop", "l": "left", "u": "up", "r": "right", "d": "down", "f": "fire"}
 
 
 class MinAtar(InTwoHalves):
@@ -49,6 +50,7 @@ class MinAtar(InTwoHalves):
         height, width, channels = game.state_shape()
         actions = range(game.num_actions()) if config.full_action_space else game.minimal_action_set()
         self._action_set = np.array(actions)
+        self.action_names = [_ACTIONS[game.env.action_map[action]] for action in actions]  # for people
         self._clock = EpisodeClock(num_envs, config.max_episode_steps)
         self.num_envs = num_envs
         self.spec = EnvironmentSpec(
