@@ -108,3 +108,11 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "minatar", None)
     with pytest.raises(UserError, match=r"lbc\[minatar\]"):
         make(EnvironmentConfig(id="MinAtar/Breakout"), 1)
+
+
+def test_actions_have_names():
+    """The third action of Breakout's smallest set is right, not up."""
+    every = make(EnvironmentConfig(id="MinAtar/Breakout", full_action_space=True), 1)
+    needed = make(EnvironmentConfig(id="MinAtar/Breakout", full_action_space=False), 1)
+    assert every.action_names == ["noop", "left", "up", "right", "down", "fire"]
+    assert needed.action_names == ["noop", "left", "right"]
