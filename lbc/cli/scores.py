@@ -67,8 +67,8 @@ class Scores:
             self._write(text)
         return 0
 
-    def told(self) -> str | None:
-        """What there is to write; None where a terminal has been shown everything."""
+    def told(self, folder: Path = Path()) -> str | None:
+        """What there is to write, with paths from `folder`; None where a terminal has shown all of it."""
         from lbc.reporting.plain import plain
         from lbc.scores.document import document
         from lbc.scores.runs import METRICS, SCORINGS, columns, read_runs
@@ -86,7 +86,7 @@ class Scores:
             if "\0" in path:
                 raise UserError(f"'{path}' is no path.")
         if self.own:
-            return self._own(form)
+            return self._own(form, folder)
         runs = read_runs([Path(path) for path in self.runs], self.metric)
         everyone = _distinct([*published_columns(), *columns(runs, self.scoring)])
         if self.common:
@@ -108,7 +108,7 @@ class Scores:
             return None
         return render(tables, form)
 
-    def _own(self, form: str) -> str | None:
+    def _own(self, form: str, folder: Path) -> str | None:
         from lbc.reporting.plain import plain
         from lbc.scores.results import results, results_table
 
@@ -117,7 +117,7 @@ class Scores:
         runs = results([Path(path) for path in self.runs])
         if form == "json":
             return json.dumps(plain([vars(run) for run in runs]), indent=1, allow_nan=False) + "\n"
-        return self._shown([results_table(runs)], form)
+        return self._shown([results_table(runs, folder)], form)
 
     def _form(self) -> str:
         from lbc.scores.tables import ENDINGS
@@ -200,7 +200,7 @@ def refreshed(text: str, folder: Path) -> str:
         command = parse({"scores": Scores, "list": List}, words)  # two, as one alone would not be named
         assert isinstance(command, Scores)
         command = replace(command, runs=tuple(str(folder / run) for run in command.runs))
-        return f"{found[1]}{command.told()}{found[3]}"
+        return f"{found[1]}{command.told(folder)}{found[3]}"
 
     return _BLOCK.sub(block, text)
 

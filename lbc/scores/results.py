@@ -6,6 +6,7 @@ Seeds of one task and label are one row: runs in ``<folder>/seed<k>``, or of one
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,12 +81,13 @@ def read_result(path: Path) -> Result:
     )
 
 
-def results_table(runs: Sequence[Result]) -> Table:
+def results_table(runs: Sequence[Result], root: Path = Path()) -> Table:
+    """`root`: where the paths of the last column begin."""
     groups: dict[tuple[str, str, str], list[Result]] = {}
     for run in runs:
         groups.setdefault((run.task, run.label, run.group), []).append(run)
     lbc = published("lbc_bm")
-    rows = [_row(members, lbc) for members in groups.values()]
+    rows = [_row(members, lbc, root) for members in groups.values()]
     kept = [i for i in range(len(_HEADINGS)) if i < 3 or any(row[i] is not None for row in rows)]
     return Table(
         "Runs",
@@ -110,10 +112,11 @@ _HEADINGS = (
     Heading("frames", " "),
     Heading("minutes", ",.1f"),
     Heading("human level after", " "),
+    Heading("files"),
 )
 
 
-def _row(seeds: Sequence[Result], lbc: Mapping[str, float]) -> tuple[Cell, ...]:
+def _row(seeds: Sequence[Result], lbc: Mapping[str, float], root: Path) -> tuple[Cell, ...]:
     first, game = seeds[0], seeds[0].game
     times = [run.seconds for run in seeds if not math.isnan(run.seconds)]
     bests = [run.best for run in seeds if run.best is not None]
@@ -129,6 +132,7 @@ def _row(seeds: Sequence[Result], lbc: Mapping[str, float]) -> tuple[Cell, ...]:
         short(max(run.frames for run in seeds)),
         max(times) / 60.0 if times else None,
         _when([run.human for run in seeds]) if game else None,
+        Path(os.path.relpath(first.path.parent if len(seeds) > 1 else first.path, root)).as_posix(),
     )
 
 

@@ -34,7 +34,7 @@ KEYS = (
 )
 LINES = 200  # of a kept curve
 _SEED = re.compile(r"\bseed\W+(\d+)")
-_COPIED = ("config.toml", "config.json", "machine.json", "summary.json")
+_COPIED = ("config.toml", "config.json", "machine.json", "summary.json", "eval.json")
 
 
 def keep(run: Path, label: Path) -> Path:

@@ -29,6 +29,7 @@ def test_seeds_are_one_row_beside_people_and_the_paper(tmp_path: Path) -> None:
     assert (row["human"], row["world record"], row["LBC in the paper (1B frames)"]) == ("14.6", "21", "21")
     assert row["human level after"].startswith("2K") and row["human level after"].endswith("(1 of 2)")
     assert row["frames"] == "3K"
+    assert row["files"].endswith("pong/lbc-bm"), "all seeds lie there"
     assert "evaluation" not in row, "nobody has evaluated"
 
 
@@ -75,7 +76,7 @@ def test_a_document_follows_its_runs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert text.startswith("Before\n<!-- lbc scores runs --own -->\n") and text.endswith(
         "<!-- end -->\nAfter\n"
     )
-    assert "| Pong | a | 7.5 |" in text and "old" not in text
+    assert "| Pong | a | 7.5 |" in text and "| runs/a |" in text and "old" not in text
     assert "1 tables, changed" in capsys.readouterr().out
     assert refreshed(text, tmp_path) == text
     assert main(["scores", "--refresh", str(tmp_path / "none.md")]) == 2
