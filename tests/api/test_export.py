@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from lbc.agents.film import _Telling
+from lbc.agents.scenes import _Telling
 from lbc.cli import main
 from lbc.errors import UserError
 
