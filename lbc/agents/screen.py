@@ -6,8 +6,6 @@ goes through the same episode; should it ever not, films show what the agent see
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lbc.config import EnvironmentConfig
@@ -19,28 +17,10 @@ HEIGHT, WIDTH = 210, 160
 class Screen:
     """One emulator that plays along."""
 
-    def __init__(self, config: EnvironmentConfig, rom: str) -> None:
-        from ale_py.vector_env import AtariVectorEnv
-        from gymnasium.vector import AutoresetMode
+    def __init__(self, config: EnvironmentConfig) -> None:
+        from lbc.environments.atari import emulators
 
-        self._emulator: Any = AtariVectorEnv(
-            rom,
-            1,
-            num_threads=1,
-            max_num_frames_per_episode=config.max_episode_frames,
-            repeat_action_probability=config.sticky_actions,
-            full_action_space=config.full_action_space,
-            autoreset_mode=AutoresetMode.NEXT_STEP,
-            img_height=HEIGHT,
-            img_width=WIDTH,
-            grayscale=False,
-            stack_num=1,
-            frameskip=config.action_repeat,
-            noop_max=config.max_noops + 1,
-            episodic_life=False,
-            reward_clipping=False,
-            use_fire_reset=config.fire_reset,
-        )
+        self._emulator = emulators(config, 1, 1, HEIGHT, WIDTH, grey=False)
         self._agrees = True
 
     def reset(self, seed: int) -> np.ndarray:
@@ -59,8 +39,4 @@ class Screen:
 
 def screen_of(config: EnvironmentConfig) -> Screen | None:
     """Of an Atari game; other games have no other picture than what the agent sees."""
-    if not config.id.startswith("ALE/"):
-        return None
-    from lbc.environments.atari import games
-
-    return Screen(config, games()[config.id.removeprefix("ALE/").removesuffix("-v5")])
+    return Screen(config) if config.id.startswith("ALE/") else None

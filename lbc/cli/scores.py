@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,9 +114,13 @@ class Scores:
 
         if not self.runs:
             raise UserError("--own is a table of given runs; give at least one run directory.")
+        default = Scores()
+        for name in ("scoring", "metric", "common", "games", "measure", "errata", "figures", "versus"):
+            if getattr(self, name) != getattr(default, name):
+                raise UserError(f"--own has no --{name}; leave one of the two out.")
         runs = results([Path(path) for path in self.runs])
         if form == "json":
-            return json.dumps(plain([vars(run) for run in runs]), indent=1, allow_nan=False) + "\n"
+            return json.dumps(plain([asdict(run) for run in runs]), indent=1, allow_nan=False) + "\n"
         return self._shown([results_table(runs, folder)], form)
 
     def _form(self) -> str:

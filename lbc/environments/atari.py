@@ -42,6 +42,30 @@ def ids() -> list[str]:
     return [f"{PREFIX}{name}{_SUFFIX}" for name in games()]
 
 
+def emulators(
+    config: EnvironmentConfig, num_envs: int, threads: int, height: int, width: int, grey: bool = True
+) -> Any:
+    """ale-py's, as every run has them; only what they show may differ."""
+    return AtariVectorEnv(
+        _rom(config.id),
+        num_envs,
+        num_threads=threads,
+        max_num_frames_per_episode=config.max_episode_frames,
+        repeat_action_probability=config.sticky_actions,
+        full_action_space=config.full_action_space,
+        autoreset_mode=AutoresetMode.NEXT_STEP,
+        img_height=height,
+        img_width=width,
+        grayscale=grey,
+        stack_num=1,
+        frameskip=config.action_repeat,
+        noop_max=config.max_noops + 1,
+        episodic_life=False,
+        reward_clipping=False,
+        use_fire_reset=config.fire_reset,
+    )
+
+
 class Atari:
     """Copies of one game; ``send`` and ``recv`` are the two halves of ``step``, for whoever has work between.
 
@@ -51,23 +75,8 @@ class Atari:
     resumable = False  # the vector interface cannot save an emulator's state
 
     def __init__(self, config: EnvironmentConfig, num_envs: int) -> None:
-        self._emulators: Any = AtariVectorEnv(
-            _rom(config.id),
-            num_envs,
-            num_threads=min(config.threads or usable_cores(), num_envs),
-            max_num_frames_per_episode=config.max_episode_frames,
-            repeat_action_probability=config.sticky_actions,
-            full_action_space=config.full_action_space,
-            autoreset_mode=AutoresetMode.NEXT_STEP,
-            img_height=config.image_size,
-            img_width=config.image_size,
-            stack_num=1,
-            frameskip=config.action_repeat,
-            noop_max=config.max_noops + 1,
-            episodic_life=False,
-            reward_clipping=False,
-            use_fire_reset=config.fire_reset,
-        )
+        threads, size = min(config.threads or usable_cores(), num_envs), config.image_size
+        self._emulators = emulators(config, num_envs, threads, size, size)
         self.num_envs = num_envs
         self.action_names = [action.name.lower() for action in self._emulators.ale.get_action_set()]
         self.spec = EnvironmentSpec(

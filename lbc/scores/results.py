@@ -61,7 +61,12 @@ def read_result(path: Path) -> Result:
     task = _task(config)
     if task is None:
         raise UserError(f"'{path}' does not say what it played: it has no configuration.")
-    reports = [r for r in read_metrics(run.metrics) if not math.isnan(number_of(r.get("score_mean")))]
+    told = ("frames", "score_mean")
+    reports = [
+        report
+        for report in read_metrics(run.metrics)
+        if not any(math.isnan(number_of(report.get(key))) for key in told)
+    ]
     if not reports:
         raise UserError(f"'{path}' has no score: no episode has ended yet.")
     last, game = reports[-1], find_game(task)
@@ -75,7 +80,7 @@ def read_result(path: Path) -> Result:
         score=float(last["score_mean"]),
         best=_best(run, reports),
         evaluation=_evaluation(read_json(run.evaluation)),
-        frames=int(number_of(last.get("frames"))),
+        frames=int(last["frames"]),
         seconds=number_of(last.get("seconds")),
         human=None if game is None else _reached(reports, game.human),
     )

@@ -53,12 +53,14 @@ def test_a_component_alone_is_no_folder(run, tmp_path, capsys):
 
 def test_names_of_the_agents_that_come_with_lbc(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    assert "pong" in trained_agents()
     for name in trained_agents():
         assert load_agent(name, "cpu").frames > 0
+        assert sum(path.stat().st_size for path in directory_of(name).rglob("*")) < 10_000_000
     (tmp_path / "pong").mkdir()
     with pytest.raises(UserError, match="'pong' holds no run"):
         directory_of("pong")  # the user's own folder goes before ours
-    with pytest.raises(UserError, match=r"'pnog' holds no run"):
+    with pytest.raises(UserError, match=r"'pnog' holds no run; .* pong\..*Did you mean 'pong'"):
         directory_of("pnog")
 
 

@@ -81,3 +81,14 @@ def test_a_document_follows_its_runs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert refreshed(text, tmp_path) == text
     assert main(["scores", "--refresh", str(tmp_path / "none.md")]) == 2
     assert main(["scores", "--own"]) == 2
+
+
+def test_for_programs_and_what_contradicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "a", [-20.0, 15.0])
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"score_mean": 3.0}\n')  # says nothing of frames: no report
+    assert main(["scores", str(run), "--own", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["score"] == 15.0 and found["frames"] == 2000 and found["game"]["record"] == 21.0
+    assert main(["scores", str(run), "--own", "--scoring", "max"]) == 2
+    assert "--own has no --scoring" in capsys.readouterr().err
