@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     import fcntl
@@ -144,6 +145,26 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
     if run.config.is_file():
         return parsed(text_of(run.config), f"'{run.config}'")
     return read_json(run.path / "config.json")
+
+
+class Evaluated(NamedTuple):
+    """What `lbc eval` found with the favoured behavior."""
+
+    mean: float
+    episodes: int
+
+
+def read_evaluation(run: RunDirectory) -> Evaluated | None:
+    """Of the agent as the run left it; None where nobody has evaluated that one."""
+    found = read_json(run.evaluation)
+    try:
+        favourite = found["ways"]["favourite"]
+        mean, episodes = float(favourite["mean"]), len(favourite["scores"])
+        if math.isfinite(mean) and found["frames"] == read_json(run.summary)["frames"]:
+            return Evaluated(mean, episodes)
+    except (KeyError, TypeError, ValueError):
+        pass  # another program's, or half of one
+    return None
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from lbc.errors import UserError
 from lbc.reporting import RunDirectory, read_metrics
 from lbc.reporting.plain import printable
-from lbc.reporting.rundir import read_config, read_json, run_directories
+from lbc.reporting.rundir import Evaluated, read_config, read_evaluation, read_json, run_directories
 from lbc.scores.reference import Game, find_game, published
 from lbc.scores.runs import card_of, label_of, number_of
 from lbc.scores.tables import Cell, Heading, Table, short
@@ -35,7 +35,7 @@ class Result:
     game: Game | None  # with references
     score: float  # as last reported
     best: float | None  # episode
-    evaluation: tuple[float, int] | None  # mean score of the favourite behavior, and episodes
+    evaluation: Evaluated | None
     frames: int
     seconds: float  # NaN where nobody took the time
     human: tuple[float, float] | None  # frames and seconds until a report was at a person's score
@@ -79,7 +79,7 @@ def read_result(path: Path) -> Result:
         game=game,
         score=float(last["score_mean"]),
         best=_best(run, reports),
-        evaluation=_evaluation(read_json(run.evaluation)),
+        evaluation=read_evaluation(run),
         frames=int(last["frames"]),
         seconds=number_of(last.get("seconds")),
         human=None if game is None else _reached(reports, game.human),
@@ -147,8 +147,8 @@ def _each(scores: Sequence[float]) -> str:
     return f"{mean} ({', '.join(map(_rounded, scores))})" if told else mean
 
 
-def _evaluated(found: Sequence[tuple[float, int]]) -> str | None:
-    return f"{_each([mean for mean, _ in found])}, {found[0][1]} episodes" if found else None
+def _evaluated(found: Sequence[Evaluated]) -> str | None:
+    return f"{_each([one.mean for one in found])}, {found[0].episodes} episodes" if found else None
 
 
 def _when(found: Sequence[tuple[float, float] | None]) -> str | None:
@@ -177,15 +177,6 @@ def _task(config: Mapping[str, Any]) -> str | None:
 def _best(run: RunDirectory, reports: Sequence[Mapping[str, Any]]) -> float | None:
     candidates = [read_json(run.summary).get("score_max"), *(report.get("score_max") for report in reports)]
     return max((number for number in map(number_of, candidates) if not math.isnan(number)), default=None)
-
-
-def _evaluation(found: Mapping[str, Any]) -> tuple[float, int] | None:
-    try:
-        way = found["ways"]["favourite"]
-        mean, episodes = float(way["mean"]), len(way["scores"])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return (mean, episodes) if math.isfinite(mean) else None
 
 
 def _reached(reports: Sequence[Mapping[str, Any]], height: float) -> tuple[float, float] | None:

@@ -11,7 +11,7 @@ from lbc.cards import from_toml, resolve, text_of
 from lbc.config import Config
 from lbc.errors import UserError
 from lbc.reporting import RunDirectory, read_metrics
-from lbc.reporting.rundir import read_json
+from lbc.reporting.rundir import read_evaluation, read_json
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,8 @@ class Run:
 
     def evaluation(self, episodes: int) -> float | None:
         """Mean score of the favoured behavior, if so many episodes of this very agent were played."""
-        found = read_json(RunDirectory(self.path).evaluation)
-        try:
-            favourite = found["ways"]["favourite"]
-            fits = len(favourite["scores"]) == episodes
-            of_this = found["frames"] == read_json(RunDirectory(self.path).summary)["frames"]
-            return float(favourite["mean"]) if fits and of_this else None
-        except (KeyError, TypeError, ValueError):
-            return None
+        found = read_evaluation(RunDirectory(self.path))
+        return found.mean if found is not None and found.episodes == episodes else None
 
     @property
     def failure(self) -> Path:

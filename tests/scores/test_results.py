@@ -35,11 +35,15 @@ def test_seeds_are_one_row_beside_people_and_the_paper(tmp_path: Path) -> None:
 
 def test_evaluations_of_the_favourite_behavior(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", [1.0])
+    (run / "summary.json").write_text('{"frames": 1000}')
     found = {"ways": {"favourite": {"mean": 19.5, "scores": [19.0, 20.0]}, "component_1": {"mean": 3.0}}}
-    (run / "eval.json").write_text(json.dumps(found))
+    (run / "eval.json").write_text(json.dumps(found | {"frames": 1000}))
     assert _cells([run])[0]["evaluation"] == "19.5, 2 episodes"
-    (run / "eval.json").write_text('{"ways": {"favourite": {"mean": null}}}')
-    assert "evaluation" not in _cells([run])[0]
+    (run / "eval.json").write_text(json.dumps(found | {"frames": 500}))
+    assert "evaluation" not in _cells([run])[0], "of an earlier agent"
+    for damaged in ('{"ways": {"favourite": {"mean": null}}}', "{", "[]"):
+        (run / "eval.json").write_text(damaged)
+        assert "evaluation" not in _cells([run])[0]
 
 
 def test_tasks_without_references_and_other_programs(tmp_path: Path) -> None:
