@@ -227,7 +227,7 @@ def test_a_paused_window_waits_and_a_running_one_keeps_time(pygame: Any) -> None
 
     window, begun = Window("catch", 50.0), time.monotonic()
     assert sum(1 for _ in window.show(pictures(11))) == 11
-    assert 0.2 <= time.monotonic() - begun < 5.0, "eleven pictures at 50 a second"
+    assert time.monotonic() - begun >= 0.2, "eleven pictures at 50 a second"
     window, begun = Window("catch", 1000.0), time.monotonic()
     for i, _ in enumerate(window.show(pictures(3))):
         if i == 0:

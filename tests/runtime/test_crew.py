@@ -17,7 +17,7 @@ from tests.builders import batch, learner, network
 def test_as_many_pieces_are_differentiated_at_once_as_there_are_cores(cores, monkeypatch):
     monkeypatch.setattr(module, "usable_cores", lambda: cores)
     learners = [learner(network(seed=i), chunk=1) for i in range(3)]
-    at_once, most, lock = 0, 0, threading.Lock()
+    at_once, most, lock, together = 0, 0, threading.Lock(), threading.Event()
 
     def watched(losses):
         def slow(*arguments):
@@ -25,7 +25,10 @@ def test_as_many_pieces_are_differentiated_at_once_as_there_are_cores(cores, mon
             with lock:
                 at_once += 1
                 most = max(most, at_once)
-            time.sleep(0.02)  # long enough for every thread to come here
+                if at_once == cores:
+                    together.set()
+            together.wait(60)
+            time.sleep(0.02)  # long enough for one too many to come here
             with lock:
                 at_once -= 1
             return losses(*arguments)

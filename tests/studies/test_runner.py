@@ -28,7 +28,7 @@ lines = [{"frames": f, "seconds": f / 100, "score_mean": f * int(seed)} for f in
 pathlib.Path(out, "metrics.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 """
 FAILS = "import sys; print('no such game'); sys.exit(3)"
-WAITS = "import sys, time, pathlib; pathlib.Path(sys.argv[3], 'pid').write_text(''); time.sleep(60)"
+WAITS = "import sys, time, pathlib; pathlib.Path(sys.argv[3], 'pid').write_text(''); time.sleep(600)"
 
 
 def foreign(code: str, label: str = "writes") -> Variant:
@@ -104,10 +104,8 @@ def test_an_interrupt_ends_all_children(tmp_path: Path) -> None:
     deadline = time.monotonic() + 60
     while not all(path.exists() for path in started) and time.monotonic() < deadline:
         time.sleep(0.05)
-    began = time.monotonic()
     parent.send_signal(signal.SIGINT)
-    assert parent.wait(30) != 0
-    assert time.monotonic() - began < 15  # children that sleep for a minute were not waited for
+    assert parent.wait(300) != 0  # children that sleep for ten minutes were not waited for
     assert str(tmp_path) not in _command_lines()
 
 
@@ -136,8 +134,8 @@ def test_a_preset_runs_as_the_command_line_would(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    variant = Variant("main", "catch", ("actor.num_envs=8", "run.reports=60"))
-    (run,) = runs = plan(study(variant), [1], tmp_path, frames=3000)
+    variant = Variant("main", "catch", ("actor.num_envs=8", "run.reports=200"))
+    (run,) = runs = plan(study(variant), [1], tmp_path, frames=10_000)
     process = subprocess.Popen(
         [*run.command()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -148,9 +146,9 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
             break
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 143
+    assert process.wait(300) == 143
     played = [json.loads(line)["frames"] for line in metrics.open()]
-    assert played[-1] < 3000 and run.resumable() and missing(runs) == runs
+    assert played[-1] < 10_000 and run.resumable() and missing(runs) == runs
     assert run.command()[-2:] == ["--resume", str(run.path)]
     other = replace(run, variant=replace(run.variant, sets=(*run.variant.sets, "learner.clip_norm=7.0")))
     assert not other.resumable()  # what lies there is not this run
@@ -158,7 +156,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert execute(runs, stream=io.StringIO()) == []
     assert run.finished() and (run.path / "note").exists()
     after = [json.loads(line)["frames"] for line in metrics.open()]
-    assert after[: len(played) - 1] == played[:-1] and after == sorted(set(after)) and after[-1] >= 3000
+    assert after[: len(played) - 1] == played[:-1] and after == sorted(set(after)) and after[-1] >= 10_000
 
 
 def test_a_run_interrupted_before_its_first_step_begins_again(

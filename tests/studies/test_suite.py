@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -292,9 +291,7 @@ def test_a_budget_and_ctrl_c_stop_it_with_a_checkpoint(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--games", "catch", "--cards", "catch", "--frames", "100M", "--set", *SMALL]
-    began = time.monotonic()
     assert main(["suite", *words, "--out", str(tmp_path), "--budget", "0.2"]) == 0
-    assert time.monotonic() - began < 90, "far from the end of 100M frames"
     said = capfd.readouterr().out
     assert f"the budget is used: 1 of 1 run is left; `lbc suite --out {tmp_path}` goes on." in said
     played = len(begun(tmp_path))
