@@ -1,8 +1,9 @@
-"""How fast is the recurrent core?  Three LSTMs of one size, side by side.
+"""How fast is the recurrent core?  LSTMs of one size, side by side.
 
     python benchmarks/lstm.py [--device cpu|cuda] [--threads N] [--rounds N] [--json FILE]
 
 ours      `lbc.models.core.RecurrentCore`, with resets inside the sequences
+whole     the same with `whole_sequences`: one kernel each way, bfloat16 ("-" without a GPU that has clusters)
 kernels   `benchmarks/lstm_kernels.py`, the same in Triton, a candidate ("-" without a GPU or Triton)
 nn.LSTM   torch's own, without resets: it has none (oneDNN on a CPU, cuDNN on a GPU)
 literal   the same LSTM with resets as a plain loop under autograd
@@ -32,12 +33,13 @@ from torch import Tensor, nn
 if __name__ == "__main__":  # started as a file: the checkout need not be installed
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from lbc.models import sequence
 from lbc.models.core import RecurrentCore
 
 SIZES = ((80, 64, 531, 256), (120, 64, 531, 256))  # T, B, inputs, units
 RESETS = 0.01  # share of the steps that begin an episode
 WARM_UP = 3
-OURS, KERNELS, TORCH, LITERAL = "ours", "kernels", "nn.LSTM", "literal"
+OURS, WHOLE, KERNELS, TORCH, LITERAL = NAMES = "ours", "whole", "kernels", "nn.LSTM", "literal"
 HEADINGS = ("T x B x inputs x units", "type", "pass", "launched by")
 
 Call = Callable[[], object]
@@ -86,7 +88,7 @@ def in_triton(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> T
 
 
 def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) -> dict[str, Call]:
-    """What each of the three has to do, on the same input."""
+    """What each of them has to do, on the same input."""
     steps, batch, inputs, units = size
     torch.manual_seed(0)
     core, lstm = RecurrentCore(inputs, units).to(device), nn.LSTM(inputs, units).to(device)
@@ -107,8 +109,13 @@ def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) 
 
         return run
 
+    whole = RecurrentCore(inputs, units).to(device)
+    whole.whole_sequences = True
+    with torch.autocast(device, dtype=torch.bfloat16, enabled=mixed):
+        clusters = sequence.plays(units, x.device)
     return {
         OURS: call(lambda: core(x, first, state)[0], core),
+        **({WHOLE: call(lambda: whole(x, first, state)[0], whole)} if clusters else {}),
         **({KERNELS: call(lambda: in_triton(core, x, first, state), core)} if triton_here(device) else {}),
         TORCH: call(lambda: lstm(x, (h, c))[0], lstm),
         LITERAL: call(lambda: literal(core, x, first, state), core),
@@ -178,7 +185,7 @@ def measure(device: str, rounds: int) -> Iterator[Result]:
 
 def line(result: Result) -> str:
     cells = ["x".join(map(str, result.size)), result.dtype, result.part, result.launch]
-    numbers = [*(result.milliseconds.get(name) for name in (OURS, KERNELS, TORCH, LITERAL)), result.ratio]
+    numbers = [*(result.milliseconds.get(name) for name in NAMES), result.ratio]
     shown = ["-" if number is None else f"{number:.2f}" for number in numbers]
     return "| " + " | ".join([*cells, *shown]) + " |"
 
@@ -198,8 +205,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cuda = options.device == "cuda"
     where = torch.cuda.get_device_name() if cuda else f"CPU, {torch.get_num_threads()} threads"
     print(f"torch {torch.__version__}, {where}; milliseconds\n")
-    print("| " + " | ".join([*HEADINGS, OURS, KERNELS, TORCH, LITERAL, f"{OURS} / {TORCH}"]) + " |")
-    print("|---" * len(HEADINGS) + "|---:" * 5 + "|")
+    print("| " + " | ".join([*HEADINGS, *NAMES, f"{OURS} / {TORCH}"]) + " |")
+    print("|---" * len(HEADINGS) + "|---:" * (len(NAMES) + 1) + "|")
     results = []
     for result in measure(options.device, options.rounds):
         print(line(result), flush=True)

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
-from lbc.models import fused
+from lbc.models import fused, sequence
 
 State = Tensor  # [2, B, units]: hidden and cell
 
@@ -24,6 +25,10 @@ class RecurrentCore(nn.Module):
     parameters, or in TF32 where that is allowed).  Gates, state and output keep the type of the
     parameters: in bfloat16 a forget gate of 0.999 would be 1, and the cell would never fade.
     """
+
+    # Whole sequences as one kernel (`sequence`), in bfloat16.  Its logic is tested on an emulated device;
+    # it stays off until it has been seen on a real one.
+    whole_sequences = False
 
     def __init__(self, inputs: int, units: int) -> None:
         super().__init__()
@@ -42,9 +47,13 @@ class RecurrentCore(nn.Module):
 
     def forward(self, x: Tensor, first: Tensor, state: State) -> tuple[Tensor, State]:
         """x: [T, B, inputs];  first: [T, B] bool;  state: [2, B, units] -> [T, B, units], state."""
-        gates = self.input(x)
         weight = self.hidden.weight
         state = state.to(weight.dtype)
+        if self.whole_sequences and len(first) > 1 and sequence.plays(self.units, x.device):
+            rows, bias = sequence.by_unit(self.input.weight), sequence.by_unit(self.input.bias)
+            gates = functional.linear(x, rows, bias)
+            return sequence.Steps.apply(gates, weight.to(gates.dtype), first, state)
+        gates = self.input(x)
         learning = gates.requires_grad or weight.requires_grad or state.requires_grad
         learning = learning and torch.is_grad_enabled()
         if gates.is_cuda:
