@@ -1,4 +1,4 @@
-"""The kernels of a whole sequence against the literal steps: on a GPU that has clusters, and wherever there is
+"""The kernels of a whole sequence against the literal steps: on a GPU that has clusters, and where there is
 a C++ compiler, which builds an emulated one."""
 
 from __future__ import annotations
