@@ -103,7 +103,5 @@ def _own_shaping(name: str) -> Callable[[Tensor], Tensor]:
 def build_population(config: PopulationConfig) -> tuple[PolicyHyperParameters, ...]:
     for name in config.shapings:
         shaping_of(name)
-    return tuple(
-        PolicyHyperParameters(index, discount, shaping)
-        for index, (discount, shaping) in enumerate(zip(config.discounts, config.shapings, strict=True))
-    )
+    entries = list(zip(config.discounts, config.shapings, strict=True))[: config.size]
+    return tuple(PolicyHyperParameters(index, *entry) for index, entry in enumerate(entries))

@@ -21,17 +21,24 @@ class PopulationConfig:
 
     discounts: tuple[float, ...] = (0.997, 0.999, 0.99)
     shapings: tuple[str, ...] = ("sqrt", "log", "tanh")  # or clip, identity, "module:function"
+    policies: int = 0  # only the first so many of them; 0: all
 
     @property
     def size(self) -> int:
-        return len(self.discounts)
+        return self.policies or len(self.discounts)
 
     def __post_init__(self) -> None:
-        require(self.size >= 1, "population.discounts is empty; give at least one discount.")
+        entries = len(self.discounts)
+        require(entries >= 1, "population.discounts is empty; give at least one discount.")
         require(
-            len(self.shapings) == self.size,
-            f"population has {self.size} discounts but {len(self.shapings)} shapings; "
+            len(self.shapings) == entries,
+            f"population has {entries} discounts but {len(self.shapings)} shapings; "
             "give one of each per policy.",
+        )
+        require(
+            0 <= self.policies <= entries,
+            f"population.policies is {self.policies}, but must be 0 (all) to {entries}, as many as there are "
+            "discounts and shapings.",
         )
         for gamma in self.discounts:
             within("population", "discounts", gamma, 0.0, 1.0)

@@ -14,22 +14,20 @@ from lbc.studies.findings import Finals, compared, two_digits
 from lbc.studies.plan import Study, Variant
 from lbc.studies.presentation import Canvas, Panels, Shown, finals
 
-FIRST_ALONE = ("population.discounts=[0.99]",)  # of the card's three; the overlays have the paper's
-
 
 def study() -> Study:
     return Study(
         "ablation",
         "What does each part of LBC-BM contribute?",
         tuple(
-            Variant(label, "+".join(("minatar", *overlays)), sets, "MinAtar Breakout")
-            for label, overlays, sets in (
-                ("main", (), ()),
-                ("reduced H", ("reduced-h",), FIRST_ALONE),
-                ("reduced H and Psi", ("reduced-h-psi",), FIRST_ALONE),
-                ("random selection", ("random-selection",), ()),
-                ("no UCB", ("no-ucb",), ()),
-                ("rule-based F", ("rule-based",), ()),
+            Variant(label, f"minatar{overlay}", task="MinAtar Breakout")
+            for label, overlay in (
+                ("main", ""),
+                ("reduced H", "+reduced-h"),
+                ("reduced H and Psi", "+reduced-h-psi"),
+                ("random selection", "+random-selection"),
+                ("no UCB", "+no-ucb"),
+                ("rule-based F", "+rule-based"),
             )
         ),
         frames=200_000,

@@ -57,6 +57,14 @@ def test_the_population_pairs_discounts_with_shapings():
     assert float(population[1].shape(torch.tensor(1.0))) == pytest.approx(2 * np.log(2))
 
 
+def test_the_first_policies_alone():
+    population = build_population(PopulationConfig(policies=2))
+    assert population == build_population(PopulationConfig())[:2]
+    for wrong in (-1, 4):
+        with pytest.raises(UserError, match=rf"population.policies is {wrong}, but must be 0 \(all\) to 3"):
+            PopulationConfig(policies=wrong)
+
+
 def test_an_unknown_shaping_is_named_with_its_nearest():
     with pytest.raises(UserError, match=r"'sqr'.*Did you mean 'sqrt'"):
         build_population(PopulationConfig((0.9,), ("sqr",)))

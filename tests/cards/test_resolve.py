@@ -2,6 +2,7 @@ import itertools
 
 import pytest
 
+from lbc.behavior.population import build_population
 from lbc.cards import available, resolve
 from lbc.errors import UserError
 
@@ -22,6 +23,13 @@ def test_every_overlay_fits_every_preset(preset: str, overlay: str) -> None:
     if not (overlay == "scale-free" and preset != "atari"):  # the presets' own reading
         assert combined != alone
     assert combined.environment == alone.environment
+
+
+@pytest.mark.parametrize("overlay", ["one-policy", "reduced-h", "reduced-h-psi"])
+def test_what_is_left_of_a_population_is_its_first_policy(overlay: str) -> None:
+    for preset in PRESETS:
+        alone, (left,) = resolve(preset), build_population(resolve(f"{preset}+{overlay}").population)
+        assert left == build_population(alone.population)[0]
 
 
 def test_later_cards_win_and_overrides_win_over_cards() -> None:
