@@ -49,7 +49,8 @@ class GraphedUpdate:
         self._stream = torch.cuda.Stream()
         self._norm = torch.zeros((), device=place.reward.device)
         self._heard = torch.zeros((), pin_memory=True)
-        self._done = torch.cuda.Event(blocking=True)
+        self._begun = torch.cuda.Event(enable_timing=True)
+        self._done = torch.cuda.Event(enable_timing=True, blocking=True)
         self._centring = learner.still_centring
         self._graph = self._capture()
 
@@ -80,11 +81,17 @@ class GraphedUpdate:
             self._graph = self._capture()  # without following the observations' mean
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
+            self._begun.record()
             self.learner.schedule(progress)
             self._graph.replay()
             self._heard.copy_(self._norm, non_blocking=True)
             self._done.record()
         self.learner.updates += 1
+
+    @property
+    def seconds(self) -> float:
+        """How long the device was at it, once it has finished."""
+        return self._begun.elapsed_time(self._done) / 1000.0
 
     def finish(self) -> None:
         self._done.synchronize()

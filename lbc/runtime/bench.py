@@ -38,7 +38,7 @@ class Speed:
     policy_lag: float | None = None  # updates
     sample_age: float | None = None  # actor steps
     time: dict[str, float] = field(default_factory=dict)  # of the main thread while training
-    learner_busy: float = 0.0  # mean share of the time that a learner's thread worked
+    learner_busy: float = 0.0  # mean share of the time that a learner worked, on a core or on the device
     bytes_per_step: int = 0
     memory_before: float = 0.0  # MB, all processes
     memory_after: float = 0.0

@@ -116,5 +116,6 @@ class GraphedCrew(Crew):
                 self._publish(update.learner, update.finish)
             except TrainingError as failure:
                 failures.append(failure)
+            self.busy += update.seconds
         if failures:
             raise failures[0]

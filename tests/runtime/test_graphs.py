@@ -82,6 +82,7 @@ def test_graphed_learners_learn_what_plain_ones_do(precision):
             ours, theirs = one.network.state_dict(), other.network.state_dict()
             for name in ours:
                 torch.testing.assert_close(theirs[name], ours[name], **TOLERANCE[precision], msg=name)
+    assert all(crew.busy > 0.0 for crew in crews)
 
 
 def test_stored_behavior_is_the_recomputed_one_and_every_row_arrives():

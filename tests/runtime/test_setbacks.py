@@ -80,6 +80,8 @@ def spoil(one) -> None:
 class Graphed:
     """Stands in for a captured update, which needs CUDA: spoils first and complains afterwards."""
 
+    seconds = 0.5
+
     def __init__(self, one) -> None:
         self.learner = one
 
@@ -104,7 +106,7 @@ def test_going_back_mends_weights_moments_and_statistics():
     assert all(torch.equal(tensor, pushed[name]) for name, tensor in one.network.state_dict().items())
     assert not any(bool(moment.any()) for moments in one.optimizer_state().values() for moment in moments)
     Crew([one], server, 2, threads=False).learn(batch(seed=2), 0.5)
-    assert math.isfinite(one.gradient_norm) and one.updates == 6
+    assert math.isfinite(one.gradient_norm) and one.updates == 6 and crew.busy == 0.5
     assert all(bool(torch.isfinite(tensor).all()) for tensor in one.network.state_dict().values())
     crew._working = True
     with pytest.raises(TrainingError, match="non-finite"):
