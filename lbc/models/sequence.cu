@@ -146,7 +146,7 @@ KERNEL forward(const uint2* gates, const u16* weight, const u8* first, const flo
             float f = sum[0][0][2 * j + 1] + sum[1][0][2 * j + 1] + high(given[j].x);
             const float g = sum[0][1][2 * j] + sum[1][1][2 * j] + low(given[j].y);
             const float o = sum[0][1][2 * j + 1] + sum[1][1][2 * j + 1] + high(given[j].y);
-            if (reset[j]) f = -__builtin_huge_valf();  // a closed forget gate resets the cell
+            if (reset[j]) f = low(0xff80u);  // minus infinity: a closed forget gate resets the cell
             cell[j] = sigmoid(f) * cell[j] + sigmoid(i) * squash(g);
             const float output = sigmoid(o) * squash(cell[j]);
             shared.mine[row + 8 * j][mine] = (u16)two_bf16(reset_next[j] ? 0.0f : output, 0.0f);

@@ -8,7 +8,6 @@ forget gate of 0.999 is still told from 1.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from lbc.models import nvrtc
+from lbc.models.nvrtc import Launch
+
 State = Tensor  # [2, B, units]: hidden and cell
-Launch = Callable[..., None]  # (number of blocks, tensors and numbers as in sequence.cu)
 
 UNITS = (64, 128, 256)  # a cluster has one block for 32 of them, and at most eight blocks
 ROWS = 16  # of the batch, for a cluster
@@ -35,28 +36,16 @@ def plays(units: int, device: torch.device) -> bool:
 @cache
 def kernels(units: int, device: torch.device) -> tuple[Launch, Launch] | None:
     """Forward and backward, compiled; None where that is not possible."""
-    make = getattr(torch.cuda, "_compile_kernel", None)
-    if make is None or torch.version.hip or torch.cuda.get_device_capability(device) < (9, 0):
+    if torch.version.hip or torch.cuda.get_device_capability(device) < (9, 0):
         return None
     source = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
-
-    def compiled(name: str) -> Launch:
-        kernel = make(source, name, nvcc_options=[f"-DUNITS={units}"])
-
-        def launch(blocks: int, *arguments: Tensor | int) -> None:
-            kernel(grid=(blocks, 1, 1), block=(THREADS, 1, 1), args=list(arguments))
-
-        return launch
-
     try:
-        with torch.cuda.device(device):
-            return compiled("forward"), compiled("backward")
-    except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        warnings.warn(
-            f"the LSTM's kernels could not be compiled ({reason}); slower ones are used.", stacklevel=2
-        )
+        forward, backward = nvrtc.compiled(source, ("forward", "backward"), [f"-DUNITS={units}"], device)
+    except nvrtc.CompileError as error:
+        why = str(error).splitlines()[0]
+        warnings.warn(f"the LSTM's kernels are missing ({why}); slower ones are used.", stacklevel=2)
         return None
+    return forward, backward
 
 
 def by_unit(rows: Tensor) -> Tensor:
@@ -82,7 +71,20 @@ class Steps(torch.autograd.Function):
         sums, hidden = torch.empty_like(gates), gates.new_empty(steps, batch, units)
         cells, output = state.new_empty(steps + 1, batch, units), state.new_empty(steps, batch, units)
         launch, _ = _kernels_for(units, gates.device)
-        launch(_blocks(batch, units), gates, weight, first, state, sums, cells, output, hidden, steps, batch)
+        launch(
+            _blocks(batch, units),
+            THREADS,
+            gates,
+            weight,
+            first,
+            state,
+            sums,
+            cells,
+            output,
+            hidden,
+            steps,
+            batch,
+        )
         ctx.save_for_backward(weight, first, sums, cells, hidden)
         return output, torch.stack([output[-1], cells[-1]])
 
@@ -97,7 +99,9 @@ class Steps(torch.autograd.Function):
         grad = cells.new_zeros(2, batch, units) if grad_state is None else grad_state.clone()
         grads = torch.empty_like(sums)
         _, launch = _kernels_for(units, sums.device)
-        launch(_blocks(batch, units), weight, first, grad_output, sums, cells, grad, grads, steps, batch)
+        launch(
+            _blocks(batch, units), THREADS, weight, first, grad_output, sums, cells, grad, grads, steps, batch
+        )
         grad_weight = None
         if ctx.needs_input_grad[1]:
             grad_weight = by_gate(torch.mm(grads.flatten(0, 1).t(), hidden.flatten(0, 1)))

@@ -29,7 +29,8 @@ def emulated(units, folder):
     library = ctypes.CDLL(str(built))
 
     def launcher(function):
-        def launch(blocks, *arguments):
+        def launch(blocks, threads, *arguments):
+            assert threads == 256
             words = [
                 ctypes.c_int(x) if isinstance(x, int) else ctypes.c_void_p(x.data_ptr()) for x in arguments
             ]
