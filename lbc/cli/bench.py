@@ -51,7 +51,7 @@ class Bench:
         for config in configs:
             say = (lambda text: None) if self.json else (lambda text: print(text, flush=True))
             say(f"{config.environment.id}, {self.preset}")
-            found.append(measure(config, 60.0 * self.minutes / 4, say))
+            found.append(measure(config, 60.0 * self.minutes / 5, say))
             say(_table(found[-1]))
         if self.json:
             games = [speed.as_dict() for speed in found]

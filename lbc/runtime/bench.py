@@ -1,7 +1,8 @@
 """How fast is this machine, and how much of that does training reach?
 
 One run measures all: the bare emulator (every core steps random actions, nothing is looked at), acting
-without learning, training, and the bare emulator again, because machines drift.
+without learning, training, the bare emulator again, because machines drift, and once more with the processes
+and environments of training, which may be faster than one process per core.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch
 
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
-from lbc.environments.workers import WorkerPool
+from lbc.environments.workers import WorkerPool, usual_workers
 from lbc.runtime.run import RUNTIMES, Run
 
 BARE_ENVS = 32  # per process
@@ -31,6 +32,7 @@ class Speed:
     environment: str
     bare_before: float
     bare_after: float = 0.0
+    bare_alike: float | None = None  # with the processes and environments of the run
     acting: float = 0.0
     trained: float = 0.0
     learner_samples: float = 0.0  # trained frames x policies x uses of each
@@ -54,7 +56,7 @@ class Speed:
 
 
 def measure(config: Config, seconds: float, say: Say = lambda text: None) -> Speed:
-    """`seconds` for each of the four parts, warm-up not counted."""
+    """`seconds` for each part, warm-up not counted."""
     found = Speed(config.environment.id, bare(config, seconds))
     say(f"bare emulator         {found.bare_before:10,.0f} frames/s")
     run = RUNTIMES[config.run.runtime](config)
@@ -69,6 +71,11 @@ def measure(config: Config, seconds: float, say: Say = lambda text: None) -> Spe
         run.close()
     found.bare_after = bare(config, seconds)
     say(f"bare emulator again   {found.bare_after:10,.0f} frames/s")
+    if config.run.runtime == "local":
+        workers = config.actor.workers or usual_workers()
+        found.bare_alike = bare(config, seconds, workers, config.actor.num_envs)
+        shape = f"{workers} processes, {config.actor.num_envs} environments"
+        say(f"bare, as in training  {found.bare_alike:10,.0f} frames/s  ({shape})")
     return found
 
 
@@ -82,10 +89,10 @@ def trained_rate(config: Config, seconds: float) -> float:
         run.close()
 
 
-def bare(config: Config, seconds: float) -> float:
-    """Frames per second of one process per usable core, `BARE_ENVS` environments in each."""
-    workers = usable_cores()
-    pool = WorkerPool(config.environment, workers * BARE_ENVS, workers, groups=1)
+def bare(config: Config, seconds: float, workers: int = 0, num_envs: int = 0) -> float:
+    """Frames per second; by default of one process per usable core, `BARE_ENVS` environments in each."""
+    workers = workers or usable_cores()
+    pool = WorkerPool(config.environment, num_envs or workers * BARE_ENVS, workers, groups=1)
     try:
         (group,) = pool.groups
         group.reset(1)

@@ -28,7 +28,8 @@ def test_every_figure_is_measured():
     assert 0 < speed.learner_busy <= 1.05
     assert speed.memory_before > 10 and speed.memory_after > 10
     assert speed.bytes_per_step > 0 and speed.policy_lag is not None
-    assert len(said) == 4
+    assert speed.bare_alike is not None and speed.bare_alike > 0
+    assert len(said) == 5 and "(1 processes, 4 environments)" in said[-1]
     assert speed.ratio == speed.trained / max(speed.bare_before, speed.bare_after)
 
 
@@ -38,6 +39,7 @@ def test_bare_counts_every_step(monkeypatch):
     monkeypatch.setattr("lbc.runtime.bench.time.perf_counter", lambda: float(next(ticks)))
     monkeypatch.setattr("lbc.runtime.bench.usable_cores", lambda: 2)
     assert bare(catch_config(), 0.5) == 8 * 2 * 32
+    assert bare(catch_config(), 0.5, workers=3, num_envs=6) == 8 * 6
 
 
 def test_memory_counts_the_processes_below():
