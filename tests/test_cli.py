@@ -144,6 +144,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     out = capsys.readouterr().out
+    assert "`lbc play` and `lbc eval`\n  pong\n" in out
     for name in ("atari-laptop", "random-selection", "MinAtar/Breakout", "CartPole-v1", "deepsea"):
         assert name in out
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class List:
-    """Show presets, algorithms and games."""
+    """Show presets, algorithms, trained agents and games."""
 
     def run(self) -> int:
+        from lbc.agents.folder import trained_agents
         from lbc.cards import available
         from lbc.environments import list_ids
 
@@ -26,6 +27,9 @@ class List:
             "Algorithms and ablations, laid over any preset with '+' (without one: LBC-BM)",
             [card for card in cards if card.kind == "overlay"],
         )
+        print("Trained agents, for `lbc play` and `lbc eval`")
+        _print_wrapped("  ", ", ".join(trained_agents()))
+        print()
         print("Games, for --env (or your own: any Gymnasium id, or module:factory)")
         for family, ids in list_ids().items():
             _print_wrapped(f"  {family:<11}", ", ".join(ids))
