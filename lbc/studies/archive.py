@@ -33,6 +33,7 @@ KEYS = (
     "updates",
 )
 LINES = 200  # of a kept curve
+_OUT = re.compile(r" --out[ =](?:'[^']*'|\S+)")
 _SEED = re.compile(r"\bseed\W+(\d+)")
 _COPIED = ("config.toml", "config.json", "machine.json", "summary.json", "eval.json")
 
@@ -50,11 +51,21 @@ def keep(run: Path, label: Path) -> Path:
     for name in _COPIED:
         if (run / name).exists():
             shutil.copyfile(run / name, target / name)
+    _forget_place(target / "machine.json")
     every = max(1, -(-len(reports) // LINES))
     kept = [report for i, report in enumerate(reversed(reports)) if i % every == 0][::-1]  # the last one, too
     lines = [json.dumps({key: _short(report[key]) for key in KEYS if key in report}) for report in kept]
     (target / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     return target
+
+
+def _forget_place(machine: Path) -> None:
+    """The command stays as it was, but for the directory that it wrote to."""
+    if machine.exists():
+        found = json.loads(machine.read_text(encoding="utf-8"))
+        if isinstance(found.get("command"), str):
+            found["command"] = _OUT.sub("", found["command"])
+            machine.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def _short(value: object) -> object:

@@ -53,3 +53,12 @@ def test_what_cannot_be_kept_is_said(tmp_path, missing, capsys):
     (tmp_path / "a" / "summary.json").unlink()
     assert main(["keep", str(tmp_path / "label"), str(tmp_path / "a")]) == 2
     assert "archive:" in capsys.readouterr().err
+
+
+def test_the_command_is_kept_without_its_place(tmp_path):
+    run_directory(tmp_path / "a", 1, [1.0])
+    words = "lbc train catch --out '/here/my runs/a' --seed 1 --out=/b"
+    (tmp_path / "a" / "machine.json").write_text(json.dumps({"command": words, "torch": "2"}))
+    assert main(["keep", str(tmp_path / "label"), str(tmp_path / "a")]) == 0
+    kept = json.loads((tmp_path / "label" / "seed1" / "machine.json").read_text())
+    assert kept == {"command": "lbc train catch --seed 1", "torch": "2"}
