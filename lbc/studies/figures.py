@@ -176,7 +176,17 @@ def _label_ends(axes: Any, ends: Mapping[str, tuple[float, float]], looks: Mappi
             color=color,
             fontsize=9.5,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.8, "alpha": 0.55, "shrinkB": 1},
+            arrowprops={
+                "arrowstyle": "-",
+                "relpos": (
+                    0.0,
+                    0.5,
+                ),  # from the text's beginning, so that no line runs through another's text
+                "color": color,
+                "linewidth": 0.8,
+                "alpha": 0.55,
+                "shrinkB": 1,
+            },
         )
 
 
