@@ -15,7 +15,7 @@ from lbc import __version__
 from lbc.cli import main
 from lbc.cli.listing import List
 from lbc.cli.parsing import _by_argparse, _by_tyro, _repeated_set
-from lbc.cli.stopping import ECHO
+from lbc.cli.stopping import ECHO, StopRequest
 from lbc.cli.train import Train, parse_frames
 from lbc.config import Config
 from lbc.errors import TrainingError, UserError
@@ -123,6 +123,21 @@ def test_the_second_signal_ends_it_at_once(tmp_path: Path, monkeypatch: pytest.M
     assert main(["train", "catch", "--out", str(tmp_path)]) == 143
     assert (tmp_path / "config.toml").exists()
     assert not (tmp_path / "summary.json").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_wish_that_comes_twice_is_one_wish(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `timeout` sends it; a clock of our own, so that a busy machine changes nothing."""
+    clock = 100.0
+    monkeypatch.setattr("lbc.cli.stopping.time.monotonic", lambda: clock)
+    with StopRequest(command=False) as stop:
+        signal.raise_signal(number)
+        clock += 0.9 * ECHO
+        signal.raise_signal(number)
+        assert stop.requested() and stop.exit_code == 128 + number
+        clock += 0.2 * ECHO
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
 
 
 def test_failed_training_is_code_1(

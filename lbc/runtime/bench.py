@@ -18,8 +18,8 @@ import torch
 
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
-from lbc.environments.workers import WorkerPool, usual_workers
-from lbc.runtime.run import RUNTIMES, Run
+from lbc.environments.workers import WorkerPool
+from lbc.runtime.run import RUNTIMES, LocalRun, Run
 
 BARE_ENVS = 32  # per process
 Say = Callable[[str], None]
@@ -60,6 +60,7 @@ def measure(config: Config, seconds: float, say: Say = lambda text: None) -> Spe
     found = Speed(config.environment.id, bare(config, seconds))
     say(f"bare emulator         {found.bare_before:10,.0f} frames/s")
     run = RUNTIMES[config.run.runtime](config)
+    processes = len(run.pool.pids) if isinstance(run, LocalRun) else 0
     try:
         found.memory_before = memory()
         found.acting = _acting(run, seconds)
@@ -71,10 +72,9 @@ def measure(config: Config, seconds: float, say: Say = lambda text: None) -> Spe
         run.close()
     found.bare_after = bare(config, seconds)
     say(f"bare emulator again   {found.bare_after:10,.0f} frames/s")
-    if config.run.runtime == "local":
-        workers = config.actor.workers or usual_workers()
-        found.bare_alike = bare(config, seconds, workers, config.actor.num_envs)
-        shape = f"{workers} processes, {config.actor.num_envs} environments"
+    if processes:
+        found.bare_alike = bare(config, seconds, processes, config.actor.num_envs)
+        shape = f"processes: {processes}, environments: {config.actor.num_envs}"
         say(f"bare, as in training  {found.bare_alike:10,.0f} frames/s  ({shape})")
     return found
 

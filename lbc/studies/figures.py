@@ -178,10 +178,7 @@ def _label_ends(axes: Any, ends: Mapping[str, tuple[float, float]], looks: Mappi
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-",
-                "relpos": (
-                    0.0,
-                    0.5,
-                ),  # from the text's beginning, so that no line runs through another's text
+                "relpos": (0.0, 0.5),  # where the text begins: no line runs through another's text
                 "color": color,
                 "linewidth": 0.8,
                 "alpha": 0.55,

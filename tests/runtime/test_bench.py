@@ -29,7 +29,7 @@ def test_every_figure_is_measured():
     assert speed.memory_before > 10 and speed.memory_after > 10
     assert speed.bytes_per_step > 0 and speed.policy_lag is not None
     assert speed.bare_alike is not None and speed.bare_alike > 0
-    assert len(said) == 5 and "(1 processes, 4 environments)" in said[-1]
+    assert len(said) == 5 and "(processes: 1, environments: 4)" in said[-1]
     assert speed.ratio == speed.trained / max(speed.bare_before, speed.bare_after)
 
 
