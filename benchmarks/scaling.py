@@ -3,7 +3,7 @@
     python benchmarks/scaling.py --preset atari --workers 1 2 4 8 16 --envs 8 16 32 64 --policies 1 2 3 5 8
     python benchmarks/scaling.py --preset atari-laptop --workers 1 2 --envs 8 16 --policies 1 2 3 --json FILE
 
-Each axis is walked alone, the others stay at the preset's values (workers: all usable cores; environments:
+Each axis is walked alone, the others stay at the preset's values (workers: as many as a run has; environments:
 `--base-envs` per worker; policies: 3).  Behind the policies' column stands the law it is compared with:
 seconds per frame = a + b N, fitted by least squares, with the share of the variance it explains.
 """
@@ -23,7 +23,7 @@ if __name__ == "__main__":  # started as a file: the checkout need not be instal
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lbc.cards import resolve
-from lbc.environments.cores import usable_cores
+from lbc.environments.workers import usual_workers
 from lbc.errors import UserError
 from lbc.runtime.bench import trained_rate
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--set", nargs="*", default=[], help="config values for all measurements")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
-    base = {"workers": usable_cores(), "envs": options.base_envs, "policies": 3}
+    base = {"workers": usual_workers(), "envs": options.base_envs, "policies": 3}
     axes = {"workers": options.workers, "envs": options.envs, "policies": options.policies}
     found: dict[str, list[dict[str, Any]]] = {}
     try:

@@ -32,10 +32,11 @@ def machine() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Of the checkout that this package lies in, with a + where it has been changed since; None elsewhere."""
+    """Of the checkout that this package lies in, with a + where it has been changed since, or of the archive
+    that it came in; None elsewhere."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
-        return None
+        return _archived(Path(__file__).with_name("archived.txt"))
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -47,6 +48,15 @@ def _commit() -> str | None:
         return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def _archived(mark: Path) -> str | None:
+    """What `git archive` wrote into this file."""
+    try:
+        found = re.fullmatch(r"([0-9a-f]{12})[0-9a-f]*", mark.read_text(encoding="utf-8").strip())
+    except OSError:
+        return None
+    return found[1] if found else None
 
 
 def _processor() -> str:
