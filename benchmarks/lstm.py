@@ -3,8 +3,7 @@
     python benchmarks/lstm.py [--device cpu|cuda] [--threads N] [--rounds N] [--json FILE]
 
 ours      `lbc.models.core.RecurrentCore`, with resets inside the sequences
-whole     the same with `whole_sequences`: one kernel each way, bfloat16 ("-" without a GPU that has clusters)
-kernels   `benchmarks/lstm_kernels.py`, the same in Triton, a candidate ("-" without a GPU or Triton)
+steps     the same, step by step, where a GPU could play whole sequences as one kernel
 nn.LSTM   torch's own, without resets: it has none (oneDNN on a CPU, cuDNN on a GPU)
 literal   the same LSTM with resets as a plain loop under autograd
 
@@ -18,7 +17,6 @@ ratio in the last column: below 1, ours is the faster one although it resets.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
 import sys
@@ -33,13 +31,13 @@ from torch import Tensor, nn
 if __name__ == "__main__":  # started as a file: the checkout need not be installed
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lbc.models import sequence
+from lbc.models import fused, sequence
 from lbc.models.core import RecurrentCore
 
 SIZES = ((80, 64, 531, 256), (120, 64, 531, 256))  # T, B, inputs, units
 RESETS = 0.01  # share of the steps that begin an episode
 WARM_UP = 3
-OURS, WHOLE, KERNELS, TORCH, LITERAL = NAMES = "ours", "whole", "kernels", "nn.LSTM", "literal"
+OURS, STEPS, TORCH, LITERAL = NAMES = "ours", "steps", "nn.LSTM", "literal"
 HEADINGS = ("T x B x inputs x units", "type", "pass", "launched by")
 
 Call = Callable[[], object]
@@ -73,18 +71,11 @@ def literal(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Ten
     return torch.stack(outputs)
 
 
-def triton_here(device: str) -> bool:
-    return device == "cuda" and importlib.util.find_spec("triton") is not None
-
-
-def in_triton(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
-    from benchmarks import lstm_kernels as kernels
-
-    gates = core.input(x)
-    weight = core.hidden.weight.to(gates.dtype)
+def step_by_step(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
+    gates, weight = core.input(x), core.hidden.weight
     if torch.is_grad_enabled():
-        return kernels.Steps.apply(gates, weight, first, state)[0]
-    return kernels.steps(gates.float(), weight, first, state)[0]
+        return fused.Steps.apply(gates, weight, first, state)[0]
+    return fused.steps(gates.to(state.dtype), weight, first, state)[0]
 
 
 def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) -> dict[str, Call]:
@@ -109,14 +100,11 @@ def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) 
 
         return run
 
-    whole = RecurrentCore(inputs, units).to(device)
-    whole.whole_sequences = True
     with torch.autocast(device, dtype=torch.bfloat16, enabled=mixed):
-        clusters = sequence.plays(units, x.device)
+        whole = sequence.plays(units, x.device)
     return {
         OURS: call(lambda: core(x, first, state)[0], core),
-        **({WHOLE: call(lambda: whole(x, first, state)[0], whole)} if clusters else {}),
-        **({KERNELS: call(lambda: in_triton(core, x, first, state), core)} if triton_here(device) else {}),
+        **({STEPS: call(lambda: step_by_step(core, x, first, state), core)} if whole else {}),
         TORCH: call(lambda: lstm(x, (h, c))[0], lstm),
         LITERAL: call(lambda: literal(core, x, first, state), core),
     }

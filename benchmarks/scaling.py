@@ -3,9 +3,10 @@
     python benchmarks/scaling.py --preset atari --workers 1 2 4 8 16 --envs 8 16 32 64 --policies 1 2 3 5 8
     python benchmarks/scaling.py --preset atari-laptop --workers 1 2 --envs 8 16 --policies 1 2 3 --json FILE
 
-Each axis is walked alone, the others stay at the preset's values (workers: as many as a run has; environments:
-`--base-envs` per worker; policies: 3).  Behind the policies' column stands the law it is compared with:
-seconds per frame = a + b N, fitted by least squares, with the share of the variance it explains.
+Each axis is walked alone, the others stay at the preset's values (workers: as many as a run has;
+environments: `--base-envs` per worker; policies: 3).  Behind the policies' column stands the law it is
+compared with: seconds per frame = a + b N, fitted by least squares, with the share of the variance that it
+explains.
 """
 
 from __future__ import annotations

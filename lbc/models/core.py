@@ -19,16 +19,13 @@ class RecurrentCore(nn.Module):
 
     The input half of the gates is one matrix product for the whole sequence; only the hidden half
     runs step by step, so that a reset is one multiplication instead of a split of the batch.  The steps
-    have a backward pass of their own (`_Steps`), which cannot be differentiated a second time.
+    have a backward pass of their own (`_Steps`), which cannot be differentiated a second time; in bfloat16
+    on a GPU that has clusters all steps are one kernel each way (`sequence`).
 
-    Under autocast the matrix products run in its type (on a GPU the recurrent one stays in that of the
-    parameters, or in TF32 where that is allowed).  Gates, state and output keep the type of the
+    Under autocast the matrix products run in its type (on an older GPU the recurrent one stays in that of
+    the parameters, or in TF32 where that is allowed).  Gates, state and output keep the type of the
     parameters: in bfloat16 a forget gate of 0.999 would be 1, and the cell would never fade.
     """
-
-    # Whole sequences as one kernel (`sequence`), in bfloat16.  Its logic is tested on an emulated device;
-    # it stays off until it has been seen on a real one.
-    whole_sequences = False
 
     def __init__(self, inputs: int, units: int) -> None:
         super().__init__()
@@ -49,7 +46,7 @@ class RecurrentCore(nn.Module):
         """x: [T, B, inputs];  first: [T, B] bool;  state: [2, B, units] -> [T, B, units], state."""
         weight = self.hidden.weight
         state = state.to(weight.dtype)
-        if self.whole_sequences and len(first) > 1 and sequence.plays(self.units, x.device):
+        if len(first) > 1 and sequence.plays(self.units, x.device):
             rows, bias = sequence.by_unit(self.input.weight), sequence.by_unit(self.input.bias)
             gates = functional.linear(x, rows, bias)
             return sequence.Steps.apply(gates, weight.to(gates.dtype), first, state)

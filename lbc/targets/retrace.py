@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lbc.targets.recursion import sums_from_behind
+
 
 @torch.no_grad()
 def retrace(q_t: Tensor, expected_q: Tensor, r_tp1: Tensor, d_tp1: Tensor, c_t: Tensor) -> Tensor:
@@ -17,10 +19,7 @@ def retrace(q_t: Tensor, expected_q: Tensor, r_tp1: Tensor, d_tp1: Tensor, c_t: 
     r_tp1, d_tp1: [T, B];  c_t: [T, B] clipped ratios, 0 on transitions that are not real.
     """
     assert len(expected_q) == len(q_t) + 1, f"{len(expected_q)} expectations for {len(q_t)} actions"
-    correction = torch.zeros_like(q_t[0])  # c_{t+1} (G_{t+1} - Q_{t+1})
-    targets = []
-    for t in reversed(range(len(q_t))):
-        g_t = r_tp1[t] + d_tp1[t] * (expected_q[t + 1] + correction)
-        correction = c_t[t] * (g_t - q_t[t])
-        targets.append(g_t)
-    return torch.stack(targets[::-1])
+    trace_t = torch.cat([c_t[1:], torch.zeros_like(c_t[:1])])  # c_{t+1}
+    next_q_t = torch.cat([q_t[1:], torch.zeros_like(q_t[:1])])
+    reward_t = r_tp1 + d_tp1 * (expected_q[1:] - trace_t * next_q_t)
+    return sums_from_behind(reward_t, d_tp1 * trace_t)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from lbc.targets.recursion import sums_from_behind
+
 
 class VTrace(NamedTuple):
     target: Tensor  # [T, B] v_t
@@ -37,12 +39,6 @@ def vtrace(v: Tensor, r_tp1: Tensor, d_tp1: Tensor, rho_t: Tensor, c_t: Tensor) 
     assert len(v) == len(r_tp1) + 1, f"{len(v)} values for {len(r_tp1)} transitions"
     v_t, v_tp1 = v[:-1], v[1:]
     delta_t = rho_t * (r_tp1 + d_tp1 * v_tp1 - v_t)
-    decay_t = d_tp1 * c_t
-    acc = torch.zeros_like(v[0])
-    accs = []
-    for t in reversed(range(len(r_tp1))):
-        acc = delta_t[t] + decay_t[t] * acc
-        accs.append(acc)
-    target_t = v_t + torch.stack(accs[::-1])
+    target_t = v_t + sums_from_behind(delta_t, d_tp1 * c_t)
     target_tp1 = torch.cat([target_t[1:], v[-1:]])
     return VTrace(target_t, r_tp1 + d_tp1 * target_tp1 - v_t)
