@@ -45,13 +45,17 @@ FAILURES = 3  # of one worker in a row are mended, each without so many steps be
 HEALTHY_STEPS = 20
 MANY_CORES = 8
 START_SECONDS = 600.0  # building hundreds of emulators takes time
+LEAVE_SECONDS = 5.0  # whoever is not gone by then is killed
 _RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"
 _WORD = struct.Struct("5s i q")  # what, group, and a number: the seed, or how many steps
 _DONE, _FAILED = b"\x01", b"\x00"
 
 
 class WorkerPool:
-    """`num_envs` copies of one game in `workers` processes, split into `groups` of equal size."""
+    """`num_envs` copies of one game in `workers` processes, split into `groups` of equal size.
+
+    They are built while the caller does something else; a group's `reset` waits for them.
+    """
 
     def __init__(self, config: EnvironmentConfig, num_envs: int, workers: int = 0, groups: int = 2) -> None:
         if num_envs % groups:
@@ -73,8 +77,6 @@ class WorkerPool:
             for number in range(workers):
                 share = slice(bounds[number], bounds[number + 1])
                 self._workers.append(_Worker(context, number, config, share, memory))
-            for worker in self._workers:
-                worker.hear(START_SECONDS)
         except BaseException:
             self.close()
             raise
@@ -96,8 +98,9 @@ class WorkerPool:
         """Ends all processes; may be called twice."""
         for worker in self._workers:
             worker.dismiss()
+        deadline = time.monotonic() + LEAVE_SECONDS
         for worker in self._workers:
-            worker.join()
+            worker.join(deadline)
         self._workers.clear()
 
 
@@ -122,6 +125,8 @@ class Group:
         self._workers = workers
 
     def reset(self, seed: int) -> EnvironmentStep:
+        for worker in self._workers:
+            worker.built()
         self._tell(_RESET, seed + self.first_env)
         return self.recv()
 
@@ -238,6 +243,13 @@ class _Worker:
         )
         self._process.start()
         theirs.close()
+        self._building = True
+
+    def built(self) -> None:
+        """Waits until the process has its copies."""
+        if self._building:
+            self.hear(START_SECONDS)
+            self._building = False
 
     @property
     def pid(self) -> int:
@@ -276,7 +288,7 @@ class _Worker:
         self._pipe.close()
         self._answered.clear()
         self._start()
-        self.hear(START_SECONDS)
+        self.built()
         seed = 1_000_003 * self.failures + int(1e3 * time.monotonic())
         for group in range(len(self._begins_anew)):
             self._pipe.send_bytes(_WORD.pack(_RESET, group, seed % 2**30))
@@ -312,8 +324,8 @@ class _Worker:
             self._pipe.send_bytes(_WORD.pack(_CLOSE, 0, 0))
             self._pipe.close()
 
-    def join(self, seconds: float = 5.0) -> None:
-        self._process.join(seconds)
+    def join(self, deadline: float) -> None:
+        self._process.join(max(0.0, deadline - time.monotonic()))
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
