@@ -82,6 +82,39 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Stack:
+    """Observations whose frames are stacked when somebody looks: K of them for each of [T, S] rows."""
+
+    frame: Tensor  # [K - 1 + T, S, *frame_shape], the rows' own behind K - 1 earlier ones
+    since_first: Tensor  # [T, S] int64: rows since the episode began
+
+    @property
+    def depth(self) -> int:
+        """K - 1."""
+        return len(self.frame) - len(self.since_first)
+
+    def tensor(self) -> Tensor:
+        """[T, S, *observation_shape].
+
+        Newest frame last; before the episode's first frame, that frame repeats.  Images lie in memory with
+        their channels last, as convolutions like it.
+        """
+        if self.depth == 0:
+            return self.frame
+        from torch import arange
+
+        (rows, sequences), device = self.since_first.shape, self.since_first.device
+        frames, (channels, *size) = self.frame.flatten(0, 1), self.frame.shape[2:]
+        at = (arange(rows, device=device) + self.depth).unsqueeze(1) * sequences
+        at = at + arange(sequences, device=device)  # [T, S] each row's own place in `frames`
+        stack = frames.new_empty(at.numel(), *size, self.depth + 1, channels)
+        for k, back in enumerate(range(self.depth, -1, -1)):
+            earlier = at - self.since_first.clamp(max=back) * sequences
+            stack[..., k, :] = frames.index_select(0, earlier.flatten()).movedim(1, -1)
+        return stack.flatten(-2).movedim(-1, 1).unflatten(0, at.shape)
+
+
+@dataclass(frozen=True)
 class Batch:
     """S sequences for a learner, time first; L = burn_in + T + 1 rows, the last for bootstrapping.
 
@@ -105,28 +138,12 @@ class Batch:
     @property
     def observation(self) -> Tensor:
         """[L, S, *observation_shape]."""
-        return self.stacked(0, len(self.first))
+        return self.stack(0, len(self.first)).tensor()
 
-    def stacked(self, begin: int, end: int) -> Tensor:
-        """Observations of the rows from `begin` to `end`: [end - begin, S, *observation_shape].
-
-        Newest frame last; before the episode's first frame, that frame repeats.  Images lie in memory with
-        their channels last, as convolutions like it.
-        """
+    def stack(self, begin: int, end: int) -> Stack:
+        """Observations of the rows from `begin` to `end`."""
         depth = len(self.frame) - len(self.first)
-        if depth == 0:
-            return self.frame[begin:end]
-        from torch import arange
-
-        sequences, device = self.first.shape[1], self.first.device
-        frames, (channels, *size) = self.frame.flatten(0, 1), self.frame.shape[2:]
-        at = (arange(begin, end, device=device) + depth).unsqueeze(1) * sequences
-        at = at + arange(sequences, device=device)  # [T, S] each row's own place in `frames`
-        stack = frames.new_empty(at.numel(), *size, depth + 1, channels)
-        for k, back in enumerate(range(depth, -1, -1)):
-            earlier = at - self.since_first[begin:end].clamp(max=back) * sequences
-            stack[..., k, :] = frames.index_select(0, earlier.flatten()).movedim(1, -1)
-        return stack.flatten(-2).movedim(-1, 1).unflatten(0, at.shape)
+        return Stack(self.frame[begin : end + depth], self.since_first[begin:end])
 
     def part(self, begin: int, end: int) -> Batch:
         """Its sequences from `begin` to `end`."""

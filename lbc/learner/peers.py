@@ -21,8 +21,8 @@ def unroll(policy: PolicyHyperParameters, network: PolicyNetwork, batch: Batch) 
     cut = batch.burn_in
     if cut and state.shape[-1]:
         with torch.no_grad():
-            state = network(batch.stacked(0, cut), *(x[:cut] for x in rows), state).state
-    return network(batch.stacked(cut, len(batch.first)), *(x[cut:] for x in rows), state)
+            state = network(batch.stack(0, cut), *(x[:cut] for x in rows), state).state
+    return network(batch.stack(cut, len(batch.first)), *(x[cut:] for x in rows), state)
 
 
 class Peers:

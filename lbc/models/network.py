@@ -16,7 +16,7 @@ from lbc.models.initialisation import INITIALISATIONS, POLICY_GAIN, VALUE_GAIN
 from lbc.models.own_torso import own_body
 from lbc.models.popart import ValueScale
 from lbc.models.torso import Torso
-from lbc.types import EnvironmentSpec
+from lbc.types import EnvironmentSpec, Stack
 
 SCALE_MEMORY = 0.99  # of the running std of the advantages, per update
 
@@ -80,7 +80,7 @@ class PolicyNetwork(nn.Module):
 
     def forward(
         self,
-        observation: Tensor,
+        observation: Tensor | Stack,
         first: Tensor,
         previous_action: Tensor,
         previous_reward: Tensor,

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from lbc.errors import UserError
+from lbc.models import pixels
 from lbc.models.initialisation import HIDDEN_GAIN, Initialise
+from lbc.types import Stack
 
 Shape = tuple[int, ...]
 
@@ -104,22 +106,33 @@ class Torso(nn.Module):
             if isinstance(layer, nn.Conv2d):  # up to twice as fast in this layout, on CPU and GPU
                 layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
 
-    def forward(self, observation: Tensor) -> Tensor:
-        lead = observation.shape[: -len(self.shape)]
+    def forward(self, observation: Tensor | Stack) -> Tensor:
+        begin, *rest = self.body
+        if isinstance(observation, Stack) and not pixels.reads(observation, begin):
+            observation = observation.tensor()
+        x = self._begin(begin, observation)
+        for layer in rest:
+            x = layer(x)
+        return self.last(x).relu_().view(*self._lead(observation), self.units)
+
+    def _lead(self, observation: Tensor | Stack) -> Shape:
+        """The axes before an observation's own."""
+        if isinstance(observation, Stack):
+            return tuple(observation.since_first.shape)
+        return tuple(observation.shape[: -len(self.shape)])
+
+    def _begin(self, begin: nn.Module, observation: Tensor | Stack) -> Tensor:
+        """What the first layer makes of an observation, centred if it is to be."""
+        if isinstance(observation, Stack):
+            return pixels.first_layer(observation, begin, self.mean, self._spread())
         kind, dtype = observation.device.type, self.last.weight.dtype
-        mixed, begin = torch.is_autocast_enabled(kind), self.body[0]
+        mixed = torch.is_autocast_enabled(kind)
         if self.centring and isinstance(begin, nn.Conv2d) and not mixed:
-            x = self._centred(begin, observation)
-            for layer in list(self.body)[1:]:
-                x = layer(x)
-        else:
-            if mixed and not self.centring:
-                dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
-            x = self._numbers(observation, dtype)
-            if self.centring:
-                x = (x - self.mean) / self._spread()
-            x = self.body(x)
-        return self.last(x).relu_().view(*lead, self.units)
+            return self._centred(begin, observation)
+        if mixed and not self.centring:
+            dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
+        x = self._numbers(observation, dtype)
+        return torch.as_tensor(begin((x - self.mean) / self._spread() if self.centring else x))
 
     def _centred(self, begin: nn.Conv2d, observation: Tensor) -> Tensor:
         """begin((observation - mean) / spread), without a pass over the images: a convolution is linear, so

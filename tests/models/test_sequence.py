@@ -3,9 +3,6 @@ a C++ compiler, which builds an emulated one."""
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ import torch
 
 from lbc.models import fused, sequence
 from lbc.models.core import RecurrentCore
+from tests.models.emulation import built, launcher
 
 HERE = Path(__file__).parent
 HAS_CLUSTERS = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
@@ -20,25 +18,7 @@ CLOSE = 2e-2  # of the largest number: products in bfloat16
 
 
 def emulated(units, folder):
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("needs a C++ compiler")
-    built = folder / f"emulated{units}.so"
-    if not built.exists():
-        command = [compiler, "-O1", "-std=c++17", "-shared", "-fPIC", f"-DUNITS={units}", "-o", str(built)]
-        subprocess.run([*command, str(HERE / "emulated_gpu.cpp")], check=True, capture_output=True)
-    library = ctypes.CDLL(str(built))
-
-    def launcher(function):
-        def launch(blocks, threads, *arguments):
-            assert threads == 256
-            words = [
-                ctypes.c_int(x) if isinstance(x, int) else ctypes.c_void_p(x.data_ptr()) for x in arguments
-            ]
-            function(ctypes.c_int(blocks), *words)
-
-        return launch
-
+    library = built(HERE / "emulated_gpu.cpp", folder, f"emulated{units}", f"-DUNITS={units}")
     return launcher(library.launch_forward), launcher(library.launch_backward)
 
 

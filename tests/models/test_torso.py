@@ -85,7 +85,7 @@ def test_centring_removes_what_every_observation_shows():
     images[::2, 0, 0, 0] = 100
     torso.track([images[:30], images[30:]])
     seen = []
-    torso.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    torso.body[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     torso(images)
     (x,) = seen
     assert x[:, 0, 0, 1].abs().max() < 1e-5
@@ -100,7 +100,7 @@ def test_bytes_go_to_bfloat16_at_once_and_lose_nothing():
     torso = Torso("minatar", (1, 16, 16), 8, orthogonal)
     image = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
     seen = []
-    torso.body.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    torso.body[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     with torch.autocast("cpu", torch.bfloat16):
         torso(image)
         torso(image.contiguous(memory_format=torch.channels_last))

@@ -1,0 +1,150 @@
+"""The kernel that makes observations, against the torso's own steps: on a GPU, and on an emulated one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from lbc.models import pixels
+from lbc.models.initialisation import INITIALISATIONS
+from lbc.models.torso import Torso
+from lbc.types import Stack
+from tests.models.emulation import built, launcher
+
+HERE = Path(__file__).parent
+CUDA = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+
+
+@pytest.fixture
+def emulated(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.getbasetemp()
+    launch = launcher(built(HERE / "emulated_pixels.cpp", folder, "emulated_pixels").launch_numbers)
+    monkeypatch.setattr(pixels, "kernel", lambda device: launch)
+
+
+def stack_of(rows, sequences, height, width, device="cpu"):
+    torch.manual_seed(rows)
+    frame = torch.randint(0, 256, (rows + 3, sequences, 1, height, width), dtype=torch.uint8, device=device)
+    since_first = torch.randint(0, 6, (rows, sequences), device=device)
+    return Stack(frame, since_first)
+
+
+def expected(stack, mean, spread):
+    """[n, 4, H, W]."""
+    x = stack.tensor().flatten(0, 1).double()
+    return ((x / 255.0 - mean.double()) / spread.double()).bfloat16()
+
+
+def unfolded(deep):
+    """[n, 64, h, w] -> [n, 4, 4 h, 4 w], pixel by pixel."""
+    n, _, h, w = deep.shape
+    out = deep.new_zeros(n, 4, 4 * h, 4 * w)
+    for y in range(4):
+        for x in range(4):
+            for k in range(4):
+                out[:, k, y::4, x::4] = deep[:, (4 * y + x) * 4 + k]
+    return out
+
+
+def compare(stack, deep):
+    frame = stack.frame
+    shape, device = (4, *frame.shape[-2:]), frame.device
+    mean, spread = torch.rand(shape, device=device), torch.tensor(0.3, device=device)
+    found = pixels.numbers(stack, mean, spread, deep)
+    assert found.is_contiguous(memory_format=torch.channels_last) and found.dtype == torch.bfloat16
+    found = unfolded(found) if deep else found
+    torch.testing.assert_close(found, expected(stack, mean, spread), rtol=2**-7, atol=1e-4)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1, 4, 4), (5, 3, 12, 8), (2, 2, 84, 84)])
+def test_emulated_numbers_are_the_stacked_and_centred_frames(shape, deep, emulated):
+    compare(stack_of(*shape), deep)
+
+
+@pytest.mark.skipif(not CUDA, reason="no CUDA device here")
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1, 4, 4), (5, 3, 12, 8), (41, 32, 84, 84)])
+def test_numbers_are_the_stacked_and_centred_frames(shape, deep):
+    compare(stack_of(*shape, "cuda"), deep)
+
+
+@pytest.mark.parametrize("layer", [nn.Conv2d(3, 5, 8, 4), nn.Conv2d(2, 4, (4, 8), 4), nn.Conv2d(1, 2, 4, 4)])
+def test_a_deep_convolution_is_the_same(layer):
+    layer = layer.double()
+    x = torch.randn(2, layer.in_channels, 16, 24, dtype=torch.float64)
+    assert pixels.goes_deep(layer, (16, 24))
+    blocks = x.unflatten(3, (-1, 4)).unflatten(2, (-1, 4))  # [n, c, h, y, w, x]
+    deep = blocks.permute(0, 3, 5, 1, 2, 4).flatten(1, 3)
+    weight = pixels.deep_weight(layer.weight)
+    torch.testing.assert_close(nn.functional.conv2d(deep, weight, layer.bias), layer(x))
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.Conv2d(4, 8, 3, 1), nn.Conv2d(4, 8, 8, 4, padding=2), nn.Conv2d(4, 8, 6, 4)]
+)
+def test_other_convolutions_read_plain_images(layer):
+    assert not pixels.goes_deep(layer, (84, 84))
+    assert not pixels.goes_deep(nn.Conv2d(4, 8, 8, 4), (42, 42))
+
+
+def torso(kind, centring, device="cpu"):
+    torch.manual_seed(0)
+    made = Torso(kind, (4, 84, 84), 32, INITIALISATIONS["orthogonal"], centring).to(device)
+    if centring:
+        made.mean.uniform_()
+        made.variance.fill_(0.09)
+    return made
+
+
+def outcome(made, observation, device):
+    with torch.autocast(device, torch.bfloat16):
+        z = made(observation)
+    names = [name for name, _ in made.named_parameters()]
+    gradients = torch.autograd.grad(z.float().sin().sum(), list(made.parameters()))
+    return dict(zip(["z", *names], [z.detach(), *gradients], strict=True))
+
+
+def same_features(kind, centring, device, close):
+    made, stack = torso(kind, centring, device), stack_of(3, 2, 84, 84, device)
+    found, plain = outcome(made, stack, device), outcome(made, stack.tensor(), device)
+    assert found["z"].shape == (3, 2, 32)
+    for name, expected in plain.items():  # a pixel rounded the other way moves maxima: not number by number
+        difference = (found[name].float() - expected.float()).norm() / expected.float().norm()
+        assert float(difference) <= close, name
+
+
+@pytest.mark.parametrize("kind", ["nature", "impala"])
+@pytest.mark.parametrize("centring", [False, True])
+def test_a_torso_makes_the_same_of_a_stack(kind, centring, emulated, monkeypatch):
+    asked = []
+    monkeypatch.setattr(pixels, "reads", lambda stack, begin: asked.append(1) or True)
+    same_features(kind, centring, "cpu", close=1e-2)
+    assert asked
+
+
+@pytest.mark.skipif(not CUDA, reason="no CUDA device here")
+@pytest.mark.parametrize("kind", ["nature", "impala"])
+@pytest.mark.parametrize("centring", [False, True])
+def test_a_torso_makes_the_same_of_a_stack_on_the_device(kind, centring, monkeypatch):
+    monkeypatch.setattr(pixels, "ENABLED", True)
+    with torch.autocast("cuda", torch.bfloat16):
+        assert pixels.reads(stack_of(3, 2, 84, 84, "cuda"), nn.Conv2d(4, 8, 8, 4))
+    same_features(kind, centring, "cuda", close=0.1)
+
+
+def test_nothing_else_is_claimed(monkeypatch):
+    monkeypatch.setattr(pixels, "ENABLED", True)
+    layer = nn.Conv2d(4, 8, 8, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not pixels.reads(stack_of(2, 2, 84, 84), layer)
+    if CUDA:
+        stack = stack_of(2, 2, 84, 84, "cuda")
+        assert not pixels.reads(stack, layer)  # not in bfloat16
+        with torch.autocast("cuda", torch.bfloat16):
+            assert not pixels.reads(stack, nn.Flatten())
+            assert not pixels.reads(Stack(stack.frame[1:], stack.since_first), layer)  # a stack of three
+            assert not pixels.reads(Stack(stack.frame.float(), stack.since_first), layer)
