@@ -16,6 +16,7 @@ from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.config import LearnerConfig, TargetConfig
 from lbc.errors import TrainingError
+from lbc.learner.optimizer import MOMENTS, AdamW
 from lbc.learner.peers import Peers, unroll
 from lbc.learner.schedule import SCHEDULES
 from lbc.models.heads import dueling_q, taken
@@ -116,18 +117,7 @@ class Learner:
         self._config = config
         self._target = target
         self._policy_of = policy_of
-        on_cuda = next(network.parameters()).is_cuda
-        rate = torch.tensor(config.learning_rate, device="cuda") if on_cuda else config.learning_rate
-        self._optimizer = torch.optim.AdamW(
-            network.parameters(),
-            lr=rate,
-            betas=(config.adam_beta1, config.adam_beta2),
-            eps=config.adam_epsilon,
-            weight_decay=0.0,  # decays with its own schedule, see `apply`
-            fused=True,
-            capturable=on_cuda,
-        )
-        self._decay = torch.ones_like(next(network.parameters()).detach().flatten()[0])
+        self._optimizer = AdamW(network.parameters(), config)
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
         self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is differentiated
@@ -153,7 +143,7 @@ class Learner:
     def go_back(self, weights: dict[str, Tensor]) -> None:
         """To weights that were good.  The moments that led away from them begin at zero, in place."""
         self.network.load_state_dict(weights)
-        self.restore_optimizer({"step": [], "exp_avg": [], "exp_avg_sq": []})
+        self._optimizer.restore({name: [] for name in MOMENTS})
         self.setbacks += 1
 
     @property
@@ -174,7 +164,7 @@ class Learner:
         if self._config.bound_targets:
             self._largest_return(self.policy.shape(batch.reward[batch.burn_in + 1 :]))  # of all pieces
         transitions = _transitions(batch)
-        self._optimizer.zero_grad(set_to_none=True)
+        self._optimizer.zero_grad()
         seen, losses = [], []
         for piece in pieces:
             with self.turn:
@@ -204,9 +194,7 @@ class Learner:
         return _moments(*(torch.cat(x, 1) for x in zip(*((e.advantage, e.real) for e in alone), strict=True)))
 
     def apply(self, seen: Seen, batch: Batch, centring: bool) -> None:
-        """AdamW: weights decay towards 0, then take their step; running statistics follow the batch."""
-        with torch.no_grad():
-            torch._foreach_mul_(list(self.network.parameters()), self._decay)
+        """One step of the weights; running statistics follow the batch."""
         self._optimizer.step()
         if self._target.policy == "scale_free":
             self.network.track_advantages(seen.advantage)
@@ -216,25 +204,11 @@ class Learner:
             self.network.track_values(seen.v_target, seen.real)
 
     def optimizer_state(self) -> dict[str, list[Tensor]]:
-        """AdamW's step count and moments, one per parameter, copies; empty before the first update."""
-        parameters = list(self.network.parameters())
-        states = [self._optimizer.state[p] for p in parameters if p in self._optimizer.state]
-        assert len(states) in (0, len(parameters)), "a parameter without a gradient has no moments"
-        return {key: [state[key].clone() for state in states] for key in ("step", "exp_avg", "exp_avg_sq")}
+        """AdamW's step count and moments, one per parameter, copies."""
+        return self._optimizer.state()
 
-    @torch.no_grad()
     def restore_optimizer(self, state: dict[str, list[Tensor]]) -> None:
-        """In place where moments exist, as a captured graph needs it; without any saved, they become zero."""
-        for i, parameter in enumerate(self.network.parameters()):
-            own = self._optimizer.state[parameter]
-            if state["step"] and not own:  # moments lie in memory as their parameter does: AdamW counts on it
-                place = parameter.device if self._optimizer.defaults["capturable"] else torch.device("cpu")
-                own["step"] = torch.zeros_like(state["step"][i], device=place)
-                own["exp_avg"], own["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-            for key, tensor in own.items():
-                tensor.copy_(state[key][i]) if state[key] else tensor.zero_()
-            if not own:
-                del self._optimizer.state[parameter]
+        self._optimizer.restore(state)
 
     def snapshot(self) -> dict[str, Any]:
         return {
@@ -259,12 +233,7 @@ class Learner:
         config, warmup = self._config, self._config.warmup_fraction
         rate = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
         decay = config.weight_decay * SCHEDULES[config.weight_decay_schedule](progress, warmup)
-        self._decay.fill_(1.0 - rate * decay)
-        for group in self._optimizer.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+        self._optimizer.schedule(rate, decay)
 
     def unroll(self, batch: Batch) -> Outputs:
         return unroll(self.policy, self.network, batch)

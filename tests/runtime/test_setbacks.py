@@ -71,8 +71,8 @@ def spoil(one) -> None:
     with torch.no_grad():
         for tensor in one.network.state_dict().values():
             tensor.fill_(math.nan)
-        for parameter in one.network.parameters():
-            for moment in one._optimizer.state[parameter].values():
+        for moments in one._optimizer.moments.values():
+            for moment in moments:
                 moment.fill_(math.nan)
     one.gradient_norm = math.nan
 

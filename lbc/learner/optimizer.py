@@ -1,0 +1,84 @@
+"""AdamW with a schedule for its weight decay, of moments that a graph may hold and a checkpoint may fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adamw import adamw
+
+from lbc.config import LearnerConfig
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+class AdamW:
+    """::
+
+    optimizer.schedule(rate, decay)   # in force from the next step on
+    optimizer.step()                  # weights decay towards 0, then take their step
+
+    The step is torch's own.  (`torch.optim.AdamW` would load torch's compiler, too: seconds at every start.)
+    Nothing here moves or waits once it is built, so that steps can be captured in a CUDA graph.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], config: LearnerConfig) -> None:
+        self._parameters: list[Tensor] = list(parameters)
+        self._config = config
+        some = self._parameters[0]
+        self._on_cuda = some.is_cuda
+        place = some.device if self._on_cuda else torch.device("cpu")
+        self._rate: float | Tensor = torch.zeros((), device=place) if self._on_cuda else 0.0
+        self._kept = torch.ones((), device=some.device, dtype=some.dtype)  # of every weight, at each step
+        self.moments: dict[str, list[Tensor]] = {
+            "step": [torch.zeros((), device=place) for _ in self._parameters],
+            "exp_avg": [torch.zeros_like(p) for p in self._parameters],
+            "exp_avg_sq": [torch.zeros_like(p) for p in self._parameters],
+        }
+
+    def schedule(self, rate: float, decay: float) -> None:
+        """Learning rate and weight decay from the next step on."""
+        if isinstance(self._rate, Tensor):
+            self._rate.fill_(rate)
+        else:
+            self._rate = rate
+        self._kept.fill_(1.0 - rate * decay)
+
+    def zero_grad(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        torch._foreach_mul_(self._parameters, self._kept)
+        used = [i for i, parameter in enumerate(self._parameters) if parameter.grad is not None]
+        step, mean, square = ([self.moments[name][i] for i in used] for name in MOMENTS)
+        adamw(
+            [self._parameters[i] for i in used],
+            [g for i in used if (g := self._parameters[i].grad) is not None],
+            mean,
+            square,
+            [],
+            step,
+            fused=True,
+            capturable=self._on_cuda,
+            amsgrad=False,
+            beta1=self._config.adam_beta1,
+            beta2=self._config.adam_beta2,
+            lr=self._rate,
+            weight_decay=0.0,  # has its own schedule, above
+            eps=self._config.adam_epsilon,
+            maximize=False,
+        )
+
+    def state(self) -> dict[str, list[Tensor]]:
+        """Step counts and moments, one per parameter, copies."""
+        return {name: [x.clone() for x in kept] for name, kept in self.moments.items()}
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, list[Tensor]]) -> None:
+        """In place, as a captured graph needs it; where nothing is saved, from zero."""
+        for name, kept in self.moments.items():
+            for i, tensor in enumerate(kept):
+                tensor.copy_(state[name][i]) if state[name] else tensor.zero_()
