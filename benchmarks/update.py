@@ -2,8 +2,8 @@
 
     python benchmarks/update.py [--preset atari-fast] [--set ...] [--rounds N] [--kernels N] [--json FILE]
 
-One batch of real play; every learner's update of it, launched from Python, and on CUDA also as a graph: one
-learner alone, then all at once, each on a stream of its own, as in training.  `--kernels` lists what the
+One batch of real play; the first learner's update of it, launched from Python; on CUDA also as a graph, alone
+and beside those of all others, each on a stream of its own, as in training.  `--kernels` lists what the
 device spent its time on (of updates launched from Python), the longest first.
 """
 

@@ -22,9 +22,9 @@ class RecurrentCore(nn.Module):
     have a backward pass of their own (`_Steps`), which cannot be differentiated a second time; in bfloat16
     on a GPU that has clusters all steps are one kernel each way (`sequence`).
 
-    Under autocast the matrix products run in its type (on an older GPU the recurrent one stays in that of
-    the parameters, or in TF32 where that is allowed).  Gates, state and output keep the type of the
-    parameters: in bfloat16 a forget gate of 0.999 would be 1, and the cell would never fade.
+    Under autocast the matrix products run in its type (where a GPU goes step by step, the recurrent one
+    stays in that of the parameters, or in TF32 where that is allowed).  Gates, state and output keep the type
+    of the parameters: in bfloat16 a forget gate of 0.999 would be 1, and the cell would never fade.
     """
 
     def __init__(self, inputs: int, units: int) -> None:

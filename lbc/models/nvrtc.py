@@ -59,7 +59,9 @@ def _launcher(driver: ctypes.CDLL, module: ctypes.c_void_p, name: str) -> Launch
         places = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         shape = (blocks, 1, 1, threads, 1, 1)
-        _check(name, driver.cuLaunchKernel(kernel, *shape, 0, stream, places, None))
+        status = driver.cuLaunchKernel(kernel, *shape, 0, stream, places, None)
+        if status:
+            raise RuntimeError(f"CUDA kernel '{name}' was not launched: status {status}")
 
     return launch
 

@@ -4,7 +4,6 @@
 // both layouts.  Channels last:  [row][y][x][frame].  Deep:  [row][y / 4][x / 4][y % 4][x % 4][frame].
 
 #ifndef EMULATED
-typedef unsigned short u16;
 typedef unsigned int u32;
 typedef long long i64;
 

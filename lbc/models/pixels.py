@@ -30,7 +30,7 @@ ENABLED = False
 def reads(stack: Stack, begin: nn.Module) -> bool:
     """Whether the kernel can make what this layer reads, in the types of the moment."""
     frame = stack.frame
-    if not (ENABLED and frame.is_cuda and torch.is_autocast_enabled("cuda") and isinstance(begin, nn.Conv2d)):
+    if not (ENABLED and frame.is_cuda and torch.is_autocast_enabled("cuda") and type(begin) is nn.Conv2d):
         return False
     if torch.get_autocast_dtype("cuda") != torch.bfloat16 or frame.dtype != torch.uint8:
         return False
@@ -38,14 +38,21 @@ def reads(stack: Stack, begin: nn.Module) -> bool:
     return stacked and frame.shape[-1] % 4 == 0 and kernel(frame.device) is not None
 
 
-def first_layer(stack: Stack, begin: nn.Module, mean: Tensor, spread: Tensor) -> Tensor:
-    """begin((observation - mean) / spread), with bytes as 0..1: [n, filters, ...]."""
+def first_layer(stack: Stack, begin: nn.Module, centre: tuple[Tensor, Tensor] | None) -> Tensor:
+    """begin((observation - mean) / spread), with bytes as 0..1: [n, filters, ...].
+
+    centre: mean [4, H, W] and spread [], if the observations are to be centred.
+    """
     assert isinstance(begin, nn.Conv2d), "reads() was not asked"
     deep = goes_deep(begin, stack.frame.shape[-2:])
-    x = numbers(stack, mean, spread, deep)
+    if centre is None:
+        device = stack.frame.device
+        centre = torch.zeros(STACK, *stack.frame.shape[-2:], device=device), torch.ones((), device=device)
+    x = numbers(stack, *centre, deep)
     if deep:
         return nn.functional.conv2d(x, deep_weight(begin.weight), begin.bias)
-    return torch.as_tensor(begin(x))
+    made: Tensor = begin(x)
+    return made
 
 
 def numbers(stack: Stack, mean: Tensor, spread: Tensor, deep: bool) -> Tensor:

@@ -96,7 +96,9 @@ class Steps(torch.autograd.Function):
         weight, first, sums, cells, hidden = ctx.saved_tensors
         steps, batch, units = hidden.shape
         grad_output = torch.zeros_like(cells[1:]) if grad_output is None else grad_output.contiguous()
-        grad = cells.new_zeros(2, batch, units) if grad_state is None else grad_state.clone()
+        grad = cells.new_zeros(2, batch, units)
+        if grad_state is not None:
+            grad.copy_(grad_state)
         grads = torch.empty_like(sums)
         _, launch = _kernels_for(units, sums.device)
         launch(

@@ -124,15 +124,17 @@ class Torso(nn.Module):
     def _begin(self, begin: nn.Module, observation: Tensor | Stack) -> Tensor:
         """What the first layer makes of an observation, centred if it is to be."""
         if isinstance(observation, Stack):
-            return pixels.first_layer(observation, begin, self.mean, self._spread())
+            centre = (self.mean, self._spread()) if self.centring else None
+            return pixels.first_layer(observation, begin, centre)
         kind, dtype = observation.device.type, self.last.weight.dtype
         mixed = torch.is_autocast_enabled(kind)
-        if self.centring and isinstance(begin, nn.Conv2d) and not mixed:
+        if self.centring and type(begin) is nn.Conv2d and not mixed:
             return self._centred(begin, observation)
         if mixed and not self.centring:
             dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
         x = self._numbers(observation, dtype)
-        return torch.as_tensor(begin((x - self.mean) / self._spread() if self.centring else x))
+        made: Tensor = begin((x - self.mean) / self._spread() if self.centring else x)
+        return made
 
     def _centred(self, begin: nn.Conv2d, observation: Tensor) -> Tensor:
         """begin((observation - mean) / spread), without a pass over the images: a convolution is linear, so

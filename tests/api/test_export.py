@@ -57,6 +57,7 @@ def agent(request):
     return request.getfixturevalue(request.param).agent()
 
 
+@pytest.mark.filterwarnings("error::torch.jit.TracerWarning")
 def test_torchscript_says_the_same_in_a_process_without_lbc(agent, tmp_path):
     shown, said = played(agent, agent.favourite)
     path = agent.export(tmp_path / "new" / "agent.pt")

@@ -7,7 +7,6 @@
 #define KERNEL static void
 #define DEVICE inline
 
-typedef uint16_t u16;
 typedef uint32_t u32;
 typedef int64_t i64;
 struct uint4 { u32 x, y, z, w; };

@@ -81,6 +81,48 @@ def test_gradients_stop_at_a_reset(folder, monkeypatch):
     assert by_gates[:2, 1].all() and by_state[:, 1].all()
 
 
+def test_a_gradient_of_the_state_may_lie_in_memory_as_it_likes(folder, monkeypatch):
+    launchers = emulated(64, folder)
+    monkeypatch.setattr(sequence, "kernels", lambda units, device: launchers)
+    gates, weight, first, state = case(3, 5, 64)
+    factor = torch.randn(64, 5, 2)
+    found, expected = (
+        torch.autograd.grad((call(gates, weight, first, state)[1].permute(2, 1, 0) * factor).sum(), [gates])[
+            0
+        ]
+        for call in (ours, literal)
+    )
+    assert float((found.float() - expected.float()).abs().max()) <= CLOSE * float(
+        expected.float().abs().max()
+    )
+
+
+def test_the_core_s_own_way_to_them(folder, monkeypatch):
+    """With emulated kernels: weights in their order, burn-in without gradient, rows that lie apart."""
+    launchers = emulated(64, folder)
+    torch.manual_seed(0)
+    core = RecurrentCore(10, 64)
+    x, first = torch.randn(6, 8, 10), torch.rand(6, 8) < 0.2
+    state = torch.randn(2, 8, 64)
+    apart = x[:, ::2], first[:, ::2], state[:, ::2]
+
+    def outcome():
+        with torch.no_grad():
+            warm = core(apart[0][:2], apart[1][:2], apart[2])[1]
+        output, after = core(apart[0][2:], apart[1][2:], warm)
+        loss = output.sin().sum() + after.cos().sum()
+        return [output, after, *torch.autograd.grad(loss, list(core.parameters()))]
+
+    expected, used = outcome(), []
+    monkeypatch.setattr(sequence, "kernels", lambda units, device: used.append(units) or launchers)
+    monkeypatch.setattr(sequence, "plays", lambda units, device: True)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = outcome()
+    assert used
+    for a, b in zip(found, expected, strict=True):
+        assert float((a.float() - b).norm()) <= CLOSE * float(b.norm())
+
+
 def test_no_other_size_device_or_type_is_claimed():
     cpu = torch.device("cpu")
     with torch.autocast("cpu", torch.bfloat16):
