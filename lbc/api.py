@@ -81,7 +81,7 @@ def train(
         _by_section(overrides),
         out,
         env=env,
-        frames=parse_frames(frames) if isinstance(frames, str) else frames,
+        frames=_number(frames),
         minutes=minutes,
         seed=seed,
         runtime=runtime,
@@ -90,9 +90,17 @@ def train(
     return _train(session, callbacks, show)
 
 
-def resume(directory: str | Path, *, callbacks: Sequence[Callback] = (), show: bool = True) -> TrainedRun:
-    """Goes on with a run that was stopped, as ``lbc train --resume`` does."""
-    return _train(go_on(Path(directory)), callbacks, show)
+def resume(
+    directory: str | Path,
+    *,
+    frames: int | float | str | None = None,
+    minutes: float | None = None,
+    callbacks: Sequence[Callback] = (),
+    show: bool = True,
+) -> TrainedRun:
+    """Goes on with a run that was stopped, or, with a larger budget, with one that has ended, as
+    ``lbc train --resume`` does."""
+    return _train(go_on(Path(directory), _number(frames), minutes), callbacks, show)
 
 
 def evaluate(
@@ -119,6 +127,10 @@ def _train(session: Session, callbacks: Sequence[Callback], show: bool) -> Train
     if stop.exit_code:
         raise KeyboardInterrupt if stop.exit_code == 130 else SystemExit(stop.exit_code)
     return TrainedRun(session.directory.path, summary)
+
+
+def _number(frames: int | float | str | None) -> float | None:
+    return parse_frames(frames) if isinstance(frames, str) else frames
 
 
 def _by_section(overrides: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

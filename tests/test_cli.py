@@ -227,6 +227,37 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path):
     assert frames[-1] >= 1500
     assert main(["train", "--resume", str(out)]) == 2, "it has ended"
     assert main(command) == 2, "and keeps its directory"
+    earlier = json.loads((out / "machine.json").read_text())["earlier"]
+    assert len(earlier) == 1 and "command" in earlier[0] and "commit" in earlier[0]
+
+
+def reports_of(out: Path) -> list[dict]:
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_run_goes_on_for_longer(tmp_path, capsys):
+    """With a larger budget: nothing is lost, reports go on, and nothing else depends on the budget."""
+    out = tmp_path / "run"
+    wishes = ["--set", "run.threads=1", "run.report_seconds=1e9", "run.reports=5", "buffer.batch_size=4"]
+    assert main(["train", "catch", "--frames", "600", *wishes, "--out", str(out)]) == 0
+    before = reports_of(out)
+    assert main(["train", "--resume", str(out)]) == 2
+    assert "larger --frames or --minutes" in capsys.readouterr().err
+    assert main(["train", "--resume", str(out), "--frames", "500"]) == 2
+    assert "--frames must be more" in capsys.readouterr().err
+    assert main(["train", "--resume", str(out), "--frames", "1200", "--seed", "2"]) == 2
+    assert "frames = 600" in (out / "config.toml").read_text(), "a refused wish changes nothing"
+    assert main(["train", "--resume", str(out), "--frames", "1200"]) == 0
+    after = reports_of(out)
+    assert summary_of(out)["outcome"] == "finished" and summary_of(out)["frames"] >= 1200
+    assert after[: len(before) - 1] == before[:-1], "the last one was said at the old end"
+    assert len(after) >= len(before) + 2, "the second half is reported, too"
+    updates = [report["updates"] for report in after]
+    assert updates == sorted(updates) and updates[-1] > before[-1]["updates"]
+    config = (out / "config.toml").read_text()
+    assert "frames = 1200" in config and 'scope = "shared"' in config, "what the budget decided stays"
+    assert main(["train", "--resume", str(out), "--minutes", "0.0001"]) == 2
+    assert "--minutes must be more" in capsys.readouterr().err
 
 
 STOPPED = """

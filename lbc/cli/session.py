@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from lbc.errors import UserError
+
 if TYPE_CHECKING:
     from lbc.config import Config
     from lbc.reporting import RunDirectory
@@ -28,6 +30,7 @@ class Session:
     directory: RunDirectory
     name: str
     resume: bool
+    longer: bool = False  # that run goes on with a larger budget than it had
 
     def train(
         self,
@@ -48,7 +51,7 @@ class Session:
                 directory.forget()
                 resume = False
         sinks = config.run.sinks
-        with RunReporter(directory, _text_of(config), title, stream, resume, sinks) as reporter:
+        with RunReporter(directory, _text_of(config), title, stream, resume, self.longer, sinks) as reporter:
             told = CallbackReporter(reporter, callbacks)
             from lbc.runtime.loop import train  # only now: bad input need not wait for it
 
@@ -77,14 +80,39 @@ def begin(
     return Session(config, directory, name, directory.unfinished(_text_of(config)))
 
 
-def go_on(path: Path) -> Session:
-    """A run that was interrupted."""
+def go_on(path: Path, frames: float | None = None, minutes: float | None = None) -> Session:
+    """A run that was interrupted, or, with a larger budget, one that has ended."""
     from lbc.cards import from_toml, text_of
     from lbc.reporting import RunDirectory
 
-    directory = RunDirectory(path)
-    directory.require_run()
-    return Session(from_toml(text_of(directory.config)), directory, path.name, resume=True)
+    directory, longer = RunDirectory(path), frames is not None or minutes is not None
+    directory.require_run(longer)
+    config = from_toml(text_of(directory.config))
+    if longer:
+        config = _with_budget(config, directory, frames, minutes)
+    return Session(config, directory, path.name, resume=True, longer=longer)
+
+
+def _with_budget(config: Config, run: RunDirectory, frames: float | None, minutes: float | None) -> Config:
+    """The same run for longer: nothing else may depend on its budget."""
+    from lbc.cards import resolve
+    from lbc.environments import make
+    from lbc.reporting.rundir import read_json
+    from lbc.runtime.experiment import controller_scope
+
+    spent = read_json(run.summary)
+    for name, wanted, had in (
+        ("--frames", frames, int(spent.get("frames", 0))),
+        ("--minutes", minutes, float(spent.get("seconds", 0.0)) / 60.0),
+    ):
+        if wanted is not None and wanted <= had:
+            so_far = f"{had:,}" if isinstance(had, int) else f"{had:.1f}"
+            raise UserError(f"the run in '{run.path}' has had {so_far} {name[2:]}; {name} must be more.")
+    probe = make(config.environment, 1)
+    scope = controller_scope(config, probe.spec)
+    probe.close()
+    budget: dict[str, Any] = {"frames": frames, "minutes": minutes}
+    return resolve(config, {"controller": {"scope": scope}}, **budget)
 
 
 def _text_of(config: Config) -> str:

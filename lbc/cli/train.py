@@ -29,7 +29,7 @@ class Train:
         seed: Seed of everything random.
         runtime: serial (one process, deterministic) or local (environment processes, concurrent learners).
         init: Directory of a run to take the weights from; everything else begins anew.
-        resume: Directory of a run to go on with, instead of a preset.
+        resume: Directory of a run to go on with, instead of a preset; with --frames or --minutes, for longer.
         set: Change one config value, as in learner.learning_rate=1e-3.
         film: Film the agent at the end, as lbc play does.
     """
@@ -72,12 +72,13 @@ class Train:
         )
 
     def _interrupted(self, path: Path) -> Session:
-        given = [self.env, self.frames, self.minutes, self.out, self.seed, self.runtime, self.init]
+        given = [self.env, self.out, self.seed, self.runtime, self.init]
         if any(value is not None for value in given) or self.set or self.preset != _config_of(self.resume):
             raise UserError(
-                "--resume goes on with a run as it is; give no preset and no other option with it."
+                "--resume goes on with a run as it is, but for a larger --frames or --minutes; "
+                "give no preset and no other option with it."
             )
-        return go_on(path)
+        return go_on(path, None if self.frames is None else parse_frames(self.frames), self.minutes)
 
 
 def _config_of(run: str | None) -> str:

@@ -34,12 +34,14 @@ class RunReporter:
         title: str,
         stream: TextIO | None = None,
         resume: bool = False,
+        longer: bool = False,  # with a larger budget than before
         sinks: Sequence[str] = ("tensorboard",),
     ) -> None:
-        directory.refuse_other_run() if not resume else directory.require_run()
+        directory.refuse_other_run() if not resume else directory.require_run(longer)
         wanted_sinks(sinks)
         self._wanted_sinks = sinks
         self._resumed = resume
+        self._longer = longer
         self._directory = directory
         self._config_text = config_text
         self._title = title
@@ -50,6 +52,8 @@ class RunReporter:
     def start(self, header: dict[str, Any]) -> None:
         if not self._resumed:
             self._directory.create(self._config_text)
+        elif self._longer:
+            self._directory.write_config(self._config_text)
         self._directory.note(machine())
         where = self._directory
         self._sinks = make_sinks(self._wanted_sinks, where.tensorboard, where.path.name, self._config_text)

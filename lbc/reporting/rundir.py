@@ -6,7 +6,8 @@
     DIR/metrics.jsonl        one JSON object per report
     DIR/tensorboard/         the same as TensorBoard events
     DIR/checkpoints/         weights (safetensors)
-    DIR/machine.json         command, commit, and where it ran last: processor, cores, device, versions
+    DIR/machine.json         command, commit, and where it ran last: processor, cores, device, versions;
+                             command and commit of earlier sittings
     DIR/eval.json            what `lbc eval` found
     DIR/summary.json         at the end
     DIR/learning_curve.png   at the end
@@ -88,11 +89,14 @@ class RunDirectory:
     def _has_ended(self) -> bool:
         return read_json(self.summary).get("outcome") == "finished"
 
-    def require_run(self) -> None:
+    def require_run(self, longer: bool = False) -> None:
+        """`longer`: one that has ended may go on, too, because its budget grows."""
         if not self.config.exists():
             raise UserError(f"'{self.path}' holds no run that could be resumed.")
-        if self._has_ended():
-            raise UserError(f"the run in '{self.path}' has ended; there is nothing to resume.")
+        if self._has_ended() and not longer:
+            raise UserError(
+                f"the run in '{self.path}' has ended; a larger --frames or --minutes lets it go on."
+            )
 
     def position(self) -> int:
         """Bytes of reports so far."""
@@ -109,13 +113,16 @@ class RunDirectory:
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.lock()
-            whole = self.config.with_suffix(".tmp")  # half a configuration would be another run's
-            whole.write_text(config_text, encoding="utf-8")
-            os.replace(whole, self.config)
+            self.write_config(config_text)
         except OSError as error:
             raise UserError(
                 f"'{self.path}' cannot hold a run ({error.strerror}); choose another directory with --out."
             ) from None
+
+    def write_config(self, text: str) -> None:
+        whole = self.config.with_suffix(".tmp")  # half a configuration would be another run's
+        whole.write_text(text, encoding="utf-8")
+        os.replace(whole, self.config)
 
     def append(self, metrics: dict[str, Any]) -> None:
         """One line, on disk at once: a killed run keeps all that it had reported."""
@@ -124,8 +131,12 @@ class RunDirectory:
             file.write(line)
 
     def note(self, machine: dict[str, Any]) -> None:
-        """Where this sitting of the run takes place."""
-        _write_json(self.machine, machine)
+        """Where this sitting of the run takes place; of those before it, what was asked of which code."""
+        before = read_json(self.machine)
+        earlier = before.pop("earlier", [])
+        if before:
+            earlier = [*earlier, {key: before.get(key) for key in ("command", "commit")}]
+        _write_json(self.machine, machine | ({"earlier": earlier} if earlier else {}))
 
     def finish(self, summary: dict[str, Any]) -> None:
         _write_json(self.summary, summary)

@@ -123,16 +123,22 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
 
 def meta_controller(config: Config, spec: EnvironmentSpec, rng: np.random.Generator) -> MetaController:
     """The meta-controller for all environments of a run."""
-    num_envs, steps = config.actor.num_envs, config.run.frames / spec.frames_per_step
+    num_envs = config.actor.num_envs
     return MetaController(
         config.controller,
         build_space(config.behavior, config.population.size),
         num_envs,
         rng,
-        choose_scope(config.controller.scope, num_envs, steps / STEPS_PER_EPISODE),
+        controller_scope(config, spec),
         on_policy_envs=round(config.behavior.on_policy_share * num_envs),
         on_policy_tau=config.target.kappa,
     )
+
+
+def controller_scope(config: Config, spec: EnvironmentSpec) -> str:
+    """Which environments share a controller; where that is left open, the budget decides."""
+    steps = config.run.frames / spec.frames_per_step
+    return choose_scope(config.controller.scope, config.actor.num_envs, steps / STEPS_PER_EPISODE)
 
 
 def select_device(name: str) -> torch.device:

@@ -61,6 +61,8 @@ def train(
     try:
         if resume:
             reporter.rewind(keeper.restore(run, agenda))
+            soon = tracker.progress() + 1.0 / config.run.reports  # the budget may have grown
+            agenda.report_at = min(agenda.report_at, soon)
         elif config.run.init:
             begin_with(run.experiment, Path(config.run.init))
         reporter.start(header(run.experiment))

@@ -33,6 +33,7 @@ KEYS = (
     "updates",
 )
 LINES = 200  # of a kept curve
+_RESUMED = re.compile(r" --resume[ =](?:'[^']*'|\S+)")
 _OUT = re.compile(r" --out[ =](?:'[^']*'|\S+)")
 _SEED = re.compile(r"\bseed\W+(\d+)")
 _COPIED = ("config.toml", "config.json", "machine.json", "summary.json", "eval.json")
@@ -60,12 +61,13 @@ def keep(run: Path, label: Path) -> Path:
 
 
 def _forget_place(machine: Path) -> None:
-    """The command stays as it was, but for the directory that it wrote to."""
+    """Commands stay as they were, but for the run's directory."""
     if machine.exists():
         found = json.loads(machine.read_text(encoding="utf-8"))
-        if isinstance(found.get("command"), str):
-            found["command"] = _OUT.sub("", found["command"])
-            machine.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        for sitting in (found, *found.get("earlier", ())):
+            if isinstance(sitting.get("command"), str):
+                sitting["command"] = _RESUMED.sub(" --resume RUN", _OUT.sub("", sitting["command"]))
+        machine.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def _short(value: object) -> object:

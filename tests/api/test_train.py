@@ -128,6 +128,8 @@ def test_a_callback_may_end_the_run_which_can_go_on(tmp_path):
     assert whole.summary["outcome"] == "finished" and whole.summary["frames"] >= 300
     with pytest.raises(UserError, match="has ended"):
         lbc.resume(tmp_path / "run")
+    longer = lbc.resume(tmp_path / "run", frames=500, show=False)
+    assert longer.summary["outcome"] == "finished" and longer.summary["frames"] >= 500
     with pytest.raises(UserError, match="already holds a run"):
         lbc.train("catch", out=tmp_path / "run", **TINY)
 
