@@ -98,7 +98,9 @@ def catch_config(**sections) -> Config:
         buffer=BufferConfig(sequence_length=7, burn_in=3, batch_size=4, replay=2),
         learner=LearnerConfig(learning_rate=1e-3, warmup_steps=4000, push_interval=3),
         actor=ActorConfig(num_envs=4, pull_interval=4),
-        run=RunConfig(runtime="serial", frames=2000, seed=1, device="cpu", precision="float64", threads=1),
+        run=RunConfig(
+            runtime="serial", frames=2000, seed=1, device="cpu", precision="float64", threads=1, reports=10
+        ),
     )
     for name, values in sections.items():
         config = replace(config, **{name: replace(getattr(config, name), **values)})

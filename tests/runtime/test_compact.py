@@ -61,7 +61,7 @@ def test_the_paper_s_preset_fits_into_60_megabytes(tmp_path):
 
 @pytest.mark.parametrize("base", [catch_config, local_config])
 def test_a_run_goes_on_with_its_counters_weights_and_bandits(base, tmp_path):
-    config = base(run={"frames": 3000, **COMPACT}, model=WIDE, learner={"popart": True})
+    config = base(run={"frames": 1400, **COMPACT}, model=WIDE, learner={"popart": True})
     first = train(config, Notebook(), tmp_path, StopAfter(200))
     again = Notebook()
     second = train(config, again, tmp_path, StopAfter(0), resume=True)

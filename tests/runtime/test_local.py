@@ -48,8 +48,8 @@ def started():
 
 def test_a_run_ends_with_everything_a_serial_run_leaves(tmp_path):
     notebook = Notebook()
-    summary = train(local_config(run={"frames": 3000}), notebook, tmp_path, lambda: False)
-    assert summary["outcome"] == "finished" and summary["frames"] >= 3000
+    summary = train(local_config(run={"frames": 1200}), notebook, tmp_path, lambda: False)
+    assert summary["outcome"] == "finished" and summary["frames"] >= 1200
     assert summary["episodes"] > 100 and summary["updates"] > 50
     assert (tmp_path / "checkpoints" / "weights.safetensors").exists()
     assert notebook.headers[0]["runtime"] == "local"

@@ -88,7 +88,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(game, frames, stops, tmp_path
 
 
 def test_a_local_run_goes_on_with_its_counters_weights_and_bandits(tmp_path):
-    config = local_config(run={"frames": 4000, **QUIET})
+    config = local_config(run={"frames": 1800, **QUIET})
     first = train(config, Notebook(), tmp_path, StopAfter(300))
     notebook = Notebook()
     before = weights_of(tmp_path)
@@ -104,7 +104,7 @@ def test_a_local_run_goes_on_with_its_counters_weights_and_bandits(tmp_path):
     after = weights_of(tmp_path)
     assert all(torch.equal(a[name], b[name]) for a, b in zip(before, after, strict=True) for name in a)
     last = train(config, notebook, tmp_path, lambda: False, resume=True)
-    assert last["outcome"] == "finished" and last["frames"] >= 4000
+    assert last["outcome"] == "finished" and last["frames"] >= 1800
     assert last["seconds"] > second["seconds"]
 
 
