@@ -20,7 +20,6 @@ import argparse
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,16 +30,14 @@ from torch import Tensor, nn
 if __name__ == "__main__":  # started as a file: the checkout need not be installed
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.timing import WARM_UP, Call, captured, milliseconds
 from lbc.models import fused, sequence
 from lbc.models.core import RecurrentCore
 
 SIZES = ((80, 64, 531, 256), (120, 64, 531, 256))  # T, B, inputs, units
 RESETS = 0.01  # share of the steps that begin an episode
-WARM_UP = 3
 OURS, STEPS, TORCH, LITERAL = NAMES = "ours", "steps", "nn.LSTM", "literal"
 HEADINGS = ("T x B x inputs x units", "type", "pass", "launched by")
-
-Call = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -110,42 +107,14 @@ def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) 
     }
 
 
-def captured(run: Call) -> Call | None:
-    """The same work as the replay of a CUDA graph; None if it cannot be captured."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(WARM_UP):
-            run()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
+def as_graph(run: Call) -> Call | None:
+    """None if it cannot be captured."""
     try:
-        with torch.cuda.graph(graph):
-            kept = run()
+        return captured(run)
     except RuntimeError as error:
         print(f"not captured: {error}", file=sys.stderr)
         torch.cuda.synchronize()
         return None
-
-    def replay() -> object:
-        graph.replay()
-        return kept
-
-    return replay
-
-
-def milliseconds(run: Call, device: str) -> float:
-    if device == "cuda":
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end)
-    begin = time.perf_counter()
-    run()
-    return 1e3 * (time.perf_counter() - begin)
 
 
 def medians(runs: dict[str, Call | None], device: str, rounds: int) -> dict[str, float | None]:
@@ -153,7 +122,7 @@ def medians(runs: dict[str, Call | None], device: str, rounds: int) -> dict[str,
     for number in range(WARM_UP + rounds):
         for name, run in runs.items():
             if run is not None:
-                spent = milliseconds(run, device)
+                spent = milliseconds(run, device == "cuda")
                 times[name] += [spent] if number >= WARM_UP else []
     return {name: statistics.median(spent) if spent else None for name, spent in times.items()}
 
@@ -167,7 +136,7 @@ def measure(device: str, rounds: int) -> Iterator[Result]:
                 runs: dict[str, Call | None] = {**contenders(size, mixed, backward, device)}
                 yield Result(size, dtype, part, "Python", medians(runs, device, rounds))
                 if device == "cuda":
-                    runs = {name: captured(run) for name, run in runs.items() if run is not None}
+                    runs = {name: as_graph(run) for name, run in runs.items() if run is not None}
                     yield Result(size, dtype, part, "graph", medians(runs, device, rounds))
 
 

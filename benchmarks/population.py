@@ -16,10 +16,8 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -29,14 +27,12 @@ from torch.func import functional_call, stack_module_state
 if __name__ == "__main__":  # started as a file: the checkout need not be installed
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.timing import Call, captured, median
 from lbc.models.initialisation import INITIALISATIONS
 from lbc.models.torso import Torso
 
 ACTING, LEARNING = 240, 1312  # observations: a group of 480 environments; 32 sequences of 41
 ACTIONS = 18
-WARM_UP = 3
-
-Call = Callable[[], object]
 
 
 def network() -> nn.Module:
@@ -102,35 +98,6 @@ class Ways:
         return run
 
 
-def captured(run: Call) -> Call:
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(WARM_UP):
-            run()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = run()
-
-    def replay() -> object:
-        graph.replay()
-        return kept
-
-    return replay
-
-
-def milliseconds(run: Call, device: str, rounds: int) -> float:
-    times = []
-    for number in range(WARM_UP + rounds):
-        begun = time.perf_counter()
-        run()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        times += [time.perf_counter() - begun] if number >= WARM_UP else []
-    return 1e3 * statistics.median(times)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
@@ -141,14 +108,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("torch sees no CUDA device")
-    found: dict[str, dict[str, float]] = {}
+    on_cuda, found = options.device == "cuda", dict[str, dict[str, float]]()
     for what, observations in zip(("acting", "learning"), options.observations, strict=True):
         ways = Ways(options.policies, observations, options.device, what == "learning")
         found[what] = {}
         for way in ("in_turn", "streams", "batched"):
             run = ways.call(way)
-            run = captured(run) if options.device == "cuda" else run
-            found[what][way] = milliseconds(run, options.device, options.rounds)
+            run = captured(run) if on_cuda else run
+            found[what][way] = median(run, options.rounds, on_cuda)
             print(f"{what:<10}{way:<10}{found[what][way]:9.2f} ms", flush=True)
     if options.json:
         report = {"policies": options.policies, "observations": options.observations, "milliseconds": found}

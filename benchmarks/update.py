@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +21,13 @@ import torch
 if __name__ == "__main__":  # started as a file: the checkout need not be installed
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.timing import median
 from lbc.cards import resolve
 from lbc.errors import UserError
 from lbc.learner import Learner
 from lbc.learner.graphed import GraphedUpdate, standing
 from lbc.runtime.run import SerialRun
 from lbc.types import Batch
-
-WARM_UP = 3
 
 
 def played(preset: str, env: str | None, sets: Sequence[str]) -> tuple[list[Learner], Batch]:
@@ -45,21 +42,10 @@ def played(preset: str, env: str | None, sets: Sequence[str]) -> tuple[list[Lear
         run.close()
 
 
-def milliseconds(call: Callable[[], object], rounds: int) -> float:
-    """Median; the device is waited for."""
-    times = []
-    for number in range(WARM_UP + rounds):
-        begun = time.perf_counter()
-        call()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times += [time.perf_counter() - begun] if number >= WARM_UP else []
-    return 1e3 * statistics.median(times)
-
-
 def measure(learners: Sequence[Learner], batch: Batch, rounds: int) -> dict[str, float]:
-    found = {"Python, one": milliseconds(lambda: learners[0].update(batch, 0.5), rounds)}
-    if batch.frame.is_cuda:
+    on_cuda = batch.frame.is_cuda
+    found = {"Python, one": median(lambda: learners[0].update(batch, 0.5), rounds, on_cuda)}
+    if on_cuda:
         place = standing(batch)
         graphs = [GraphedUpdate(learner, place) for learner in learners]
 
@@ -69,8 +55,8 @@ def measure(learners: Sequence[Learner], batch: Batch, rounds: int) -> dict[str,
             for graph in some:
                 graph.finish()
 
-        found["graph, one"] = milliseconds(lambda: launched(graphs[:1]), rounds)
-        found[f"graphs, all {len(graphs)}"] = milliseconds(lambda: launched(graphs), rounds)
+        found["graph, one"] = median(lambda: launched(graphs[:1]), rounds, on_cuda)
+        found[f"graphs, all {len(graphs)}"] = median(lambda: launched(graphs), rounds, on_cuda)
     return found
 
 

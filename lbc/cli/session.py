@@ -97,17 +97,15 @@ def _with_budget(config: Config, run: RunDirectory, frames: float | None, minute
     """The same run for longer: nothing else may depend on its budget."""
     from lbc.cards import resolve
     from lbc.environments import make
-    from lbc.reporting.rundir import read_json
+    from lbc.reporting.rundir import read_metrics
     from lbc.runtime.experiment import controller_scope
 
-    spent = read_json(run.summary)
-    for name, wanted, had in (
-        ("--frames", frames, int(spent.get("frames", 0))),
-        ("--minutes", minutes, float(spent.get("seconds", 0.0)) / 60.0),
-    ):
-        if wanted is not None and wanted <= had:
-            so_far = f"{had:,}" if isinstance(had, int) else f"{had:.1f}"
-            raise UserError(f"the run in '{run.path}' has had {so_far} {name[2:]}; {name} must be more.")
+    last = (read_metrics(run.metrics) or [{}])[-1]
+    had_frames, had_minutes = int(last.get("frames", 0)), last.get("seconds", 0.0) / 60.0
+    if frames is not None and frames <= had_frames:
+        raise UserError(f"the run in '{run.path}' has had {had_frames:,} frames; --frames must be more.")
+    if minutes is not None and minutes <= had_minutes:
+        raise UserError(f"the run in '{run.path}' has had {had_minutes:.1f} minutes; --minutes must be more.")
     probe = make(config.environment, 1)
     scope = controller_scope(config, probe.spec)
     probe.close()

@@ -28,11 +28,10 @@ class AdamW:
         self._config = config
         some = self._parameters[0]
         self._on_cuda = some.is_cuda
-        place = some.device if self._on_cuda else torch.device("cpu")
-        self._rate: float | Tensor = torch.zeros((), device=place) if self._on_cuda else 0.0
+        self._rate: float | Tensor = torch.zeros((), device=some.device) if self._on_cuda else 0.0
         self._kept = torch.ones((), device=some.device, dtype=some.dtype)  # of every weight, at each step
         self.moments: dict[str, list[Tensor]] = {
-            "step": [torch.zeros((), device=place) for _ in self._parameters],
+            "step": [torch.zeros((), device=p.device) for p in self._parameters],
             "exp_avg": [torch.zeros_like(p) for p in self._parameters],
             "exp_avg_sq": [torch.zeros_like(p) for p in self._parameters],
         }

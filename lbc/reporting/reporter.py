@@ -53,7 +53,7 @@ class RunReporter:
         if not self._resumed:
             self._directory.create(self._config_text)
         elif self._longer:
-            self._directory.write_config(self._config_text)
+            self._directory.change_config(self._config_text)
         self._directory.note(machine())
         where = self._directory
         self._sinks = make_sinks(self._wanted_sinks, where.tensorboard, where.path.name, self._config_text)

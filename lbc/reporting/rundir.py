@@ -113,13 +113,18 @@ class RunDirectory:
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.lock()
-            self.write_config(config_text)
+            self._write_config(config_text)
         except OSError as error:
             raise UserError(
                 f"'{self.path}' cannot hold a run ({error.strerror}); choose another directory with --out."
             ) from None
 
-    def write_config(self, text: str) -> None:
+    def change_config(self, text: str) -> None:
+        """Of a run that goes on with another budget."""
+        with _telling_of_the_disk(self.config):
+            self._write_config(text)
+
+    def _write_config(self, text: str) -> None:
         whole = self.config.with_suffix(".tmp")  # half a configuration would be another run's
         whole.write_text(text, encoding="utf-8")
         os.replace(whole, self.config)
