@@ -41,6 +41,7 @@ from lbc.interfaces import VectorEnvironment
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
 REPLY_SECONDS = 30.0  # a worker that says nothing for so long hangs
+SLICE_SECONDS = 0.5  # of that time; one that the process was stopped in counts as no more than that
 FAILURES = 3  # of one worker in a row are mended, each without so many steps before it:
 HEALTHY_STEPS = 20
 MANY_CORES = 8
@@ -298,7 +299,7 @@ class _Worker:
     def hear(self, seconds: float) -> int:
         """Waits for the answer to the oldest word that has none yet; returns the group that it is about."""
         try:
-            if not self._pipe.poll(seconds):
+            if not self._speaks_within(seconds):
                 raise TrainingError(
                     f"environment process {self._number} (pid {self.pid}) has not answered for "
                     f"{seconds:.1f} seconds; the game hangs, or the machine is far too busy."
@@ -311,6 +312,11 @@ class _Worker:
                 f"environment process {self._number} failed:\n{answer[1:].decode(errors='replace')}"
             )
         return int.from_bytes(answer[1:], "little")
+
+    def _speaks_within(self, seconds: float) -> bool:
+        """Of time that was ours: whoever stops this process (Ctrl-Z) mostly stops its workers, too."""
+        slices = max(1, round(seconds / SLICE_SECONDS))
+        return any(self._pipe.poll(seconds / slices) for _ in range(slices))
 
     def _gone(self) -> TrainingError:
         self._process.join(1.0)

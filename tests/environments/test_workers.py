@@ -203,6 +203,55 @@ def test_no_orphans_when_the_parent_is_killed(tmp_path):
     assert not any(alive(pid) for pid in pids)
 
 
+STEPPING = """
+import sys, threading, time
+import numpy as np
+from lbc.config import EnvironmentConfig
+from lbc.environments import workers
+if __name__ == "__main__":
+    workers.REPLY_SECONDS = 2.0
+    pool = workers.WorkerPool(EnvironmentConfig(id="ALE/Pong-v5"), 16, workers=2, groups=1)
+    (group,) = pool.groups
+    group.reset(1)
+    word = []
+    threading.Thread(target=lambda: word.append(sys.stdin.readline())).start()
+    print("playing", flush=True)
+    while not word:
+        group.step(np.zeros(16, dtype=np.int64))
+    print(pool.failures, flush=True)
+    pool.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal here")
+def test_nobody_hangs_because_all_were_stopped_for_a_while(tmp_path):
+    script = tmp_path / "stepping.py"
+    script.write_text(STEPPING)
+    parent = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert parent.stdout is not None and parent.stdin is not None
+        assert parent.stdout.readline() == "playing\n"
+        time.sleep(0.5)
+        os.killpg(parent.pid, signal.SIGSTOP)  # what Ctrl-Z sends is its polite form
+        time.sleep(3.0)
+        os.kill(parent.pid, signal.SIGCONT)
+        time.sleep(0.3)  # who waits is awake first
+        os.killpg(parent.pid, signal.SIGCONT)
+        parent.stdin.write("enough\n")
+        parent.stdin.flush()
+        assert parent.stdout.readline() == "0\n"
+    finally:
+        os.killpg(parent.pid, signal.SIGCONT)
+        parent.kill()
+        parent.wait()
+
+
 def test_workers_live_without_torch():
     """A worker's memory is the game's, not a deep-learning framework's."""
     code = "import sys, lbc.environments.workers; sys.exit('torch' in sys.modules)"
