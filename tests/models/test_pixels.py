@@ -99,21 +99,27 @@ def torso(kind, centring, device="cpu"):
     return made
 
 
-def outcome(made, observation, device):
-    with torch.autocast(device, torch.bfloat16):
+def outcome(made, observation, device, half=True):
+    with torch.autocast(device, torch.bfloat16, enabled=half):
         z = made(observation)
     names = [name for name, _ in made.named_parameters()]
-    gradients = torch.autograd.grad(z.float().sin().sum(), list(made.parameters()))
-    return dict(zip(["z", *names], [z.detach(), *gradients], strict=True))
+    probe = torch.linspace(-1.0, 1.0, z.shape[-1], device=device)
+    gradients = torch.autograd.grad((z.float() * probe).sum(), list(made.parameters()))
+    return dict(zip(["z", *names], [z.detach().float(), *gradients], strict=True))
 
 
-def same_features(kind, centring, device, close):
+def same_features(kind, centring, device):
+    """As good as the torso's own steps: as far from float32 as they are.
+
+    Not number by number: a pixel that is rounded the other way moves maxima.
+    """
     made, stack = torso(kind, centring, device), stack_of(3, 2, 84, 84, device)
     found, plain = outcome(made, stack, device), outcome(made, stack.tensor(), device)
+    exact = outcome(made, stack.tensor(), device, half=False)
     assert found["z"].shape == (3, 2, 32)
-    for name, expected in plain.items():  # a pixel rounded the other way moves maxima: not number by number
-        difference = (found[name].float() - expected.float()).norm() / expected.float().norm()
-        assert float(difference) <= close, name
+    for name, expected in exact.items():
+        error, usual = ((x[name] - expected).norm() / expected.norm() for x in (found, plain))
+        assert float(error) <= 1.5 * float(usual) + 1e-3, name
 
 
 @pytest.mark.parametrize("kind", ["nature", "impala"])
@@ -121,22 +127,20 @@ def same_features(kind, centring, device, close):
 def test_a_torso_makes_the_same_of_a_stack(kind, centring, emulated, monkeypatch):
     asked = []
     monkeypatch.setattr(pixels, "reads", lambda stack, begin: asked.append(1) or True)
-    same_features(kind, centring, "cpu", close=1e-2)
+    same_features(kind, centring, "cpu")
     assert asked
 
 
 @pytest.mark.skipif(not CUDA, reason="no CUDA device here")
 @pytest.mark.parametrize("kind", ["nature", "impala"])
 @pytest.mark.parametrize("centring", [False, True])
-def test_a_torso_makes_the_same_of_a_stack_on_the_device(kind, centring, monkeypatch):
-    monkeypatch.setattr(pixels, "ENABLED", True)
+def test_a_torso_makes_the_same_of_a_stack_on_the_device(kind, centring):
     with torch.autocast("cuda", torch.bfloat16):
         assert pixels.reads(stack_of(3, 2, 84, 84, "cuda"), nn.Conv2d(4, 8, 8, 4))
-    same_features(kind, centring, "cuda", close=0.1)
+    same_features(kind, centring, "cuda")
 
 
-def test_nothing_else_is_claimed(monkeypatch):
-    monkeypatch.setattr(pixels, "ENABLED", True)
+def test_nothing_else_is_claimed():
     layer = nn.Conv2d(4, 8, 8, 4)
     with torch.autocast("cpu", torch.bfloat16):
         assert not pixels.reads(stack_of(2, 2, 84, 84), layer)
