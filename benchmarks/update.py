@@ -69,14 +69,14 @@ def kernels(learner: Learner, batch: Batch, updates: int = 3) -> list[dict[str, 
             learner.update(batch, 0.5)
         if on_cuda:
             torch.cuda.synchronize()
-    rows = [
-        {
-            "kernel": event.key,
-            "times": event.count / updates,
-            "microseconds": (event.self_device_time_total if on_cuda else event.self_cpu_time_total)
-            / updates,
-        }
+    found = [
+        (event.self_device_time_total if on_cuda else event.self_cpu_time_total, event)
         for event in profile.key_averages()
+    ]
+    rows = [
+        {"kernel": event.key, "times": event.count / updates, "microseconds": spent / updates}
+        for spent, event in found
+        if spent > 0  # the host's own calls take none of the device's time
     ]
     return sorted(rows, key=lambda row: -row["microseconds"])
 

@@ -13,6 +13,7 @@ import pytest
 
 from lbc import __version__
 from lbc.cli import main
+from lbc.cli.bench import Bench
 from lbc.cli.listing import List
 from lbc.cli.parsing import _by_argparse, _by_tyro, _repeated_set
 from lbc.cli.stopping import ECHO, StopRequest
@@ -22,7 +23,7 @@ from lbc.errors import TrainingError, UserError
 from lbc.interfaces import Reporter
 from lbc.reporting import RunDirectory
 
-COMMANDS = {"train": Train, "list": List}
+COMMANDS = {"train": Train, "bench": Bench, "list": List}
 
 
 def fake_training(monkeypatch: pytest.MonkeyPatch, middle: Callable[[], None]) -> None:
@@ -180,6 +181,7 @@ def test_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         ["train", "catch", "--seed", "3", "--minutes", "0.5", "--out", "x", "--env", "y"],
         ["train", "--frames", "20M", "catch", "--set", "a.b=1", "--set", "c.d=[1, 2]"],
         ["train", "--set", "a.b=1", "c.d=2", "catch"],
+        ["bench", "--env", "ALE/Pong-v5", "ALE/Boxing-v5", "--json"],
     ],
 )
 def test_both_parsers_read_the_same(arguments: list[str]) -> None:
@@ -192,6 +194,8 @@ def test_set_may_be_repeated_or_listed() -> None:
     for arguments in (["--set", "a.b=1", "--set", "c.d=2"], ["--set", "a.b=1", "c.d=2"]):
         command = _by_argparse(COMMANDS, _repeated_set(["train", "catch", *arguments], COMMANDS))
         assert command == Train("catch", set=("a.b=1", "c.d=2"))
+    command = _by_argparse(COMMANDS, _repeated_set(["bench", "--env", "x", "y", "--minutes", "2"], COMMANDS))
+    assert command == Bench(env=("x", "y"), minutes=2.0)
 
 
 @pytest.mark.parametrize(

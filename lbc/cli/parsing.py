@@ -59,7 +59,7 @@ def parse(commands: Mapping[str, type[Any]], arguments: Sequence[str]) -> Comman
 _LISTS = {
     "--set": r"\w+\.\w+=",
     "--seeds": r"\d",
-    **dict.fromkeys(("--runs", "--only", "--task", "--games", "--cards"), r"(?!--)"),
+    **dict.fromkeys(("--env", "--runs", "--only", "--task", "--games", "--cards"), r"(?!--)"),
 }
 
 

@@ -51,12 +51,12 @@ def _commit() -> str | None:
 
 
 def _archived(mark: Path) -> str | None:
-    """What `git archive` wrote into this file."""
+    """What `git archive` wrote into this file; whoever changes the code afterwards may put a + behind it."""
     try:
-        found = re.fullmatch(r"([0-9a-f]{12})[0-9a-f]*", mark.read_text(encoding="utf-8").strip())
+        found = re.fullmatch(r"([0-9a-f]{12})[0-9a-f]*(\+?)", mark.read_text(encoding="utf-8").strip())
     except OSError:
         return None
-    return found[1] if found else None
+    return found[1] + found[2] if found else None
 
 
 def _processor() -> str:

@@ -35,5 +35,7 @@ def test_an_archive_of_the_code_knows_its_commit(tmp_path):
     subprocess.run(["tar", "-xf", "code.tar"], cwd=tmp_path, check=True)
     mark = tmp_path / "lbc" / "reporting" / "archived.txt"
     assert _archived(mark) == head.stdout[:12]
+    mark.write_text(mark.read_text().strip() + "+\n")  # by whoever changed it
+    assert _archived(mark) == head.stdout[:12] + "+"
     assert _archived(ROOT / "lbc" / "reporting" / "archived.txt") is None  # a checkout asks git
     assert _archived(tmp_path / "nowhere.txt") is None
