@@ -73,8 +73,8 @@ class Mind:
     def think(self, frame: np.ndarray, numbers: np.ndarray) -> Thought:
         """`numbers`: [E, 4 + 2M], in the order of the columns: one transfer for all."""
         row, state, said = self._think(
-            torch.tensor(frame, device=self._device, dtype=self._stack.dtype),
-            torch.tensor(numbers, device=self._device, dtype=self._dtype),
+            torch.tensor(frame, dtype=self._stack.dtype).to(self._device),
+            torch.tensor(numbers, dtype=self._dtype).to(self._device),  # not every device has float64
         )
         return self._told(row, state, said.cpu().numpy())  # the step's only wait for the device
 

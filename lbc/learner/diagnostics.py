@@ -36,7 +36,7 @@ def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
             - _variance(e.v_target - e.outputs.value[:-1], e.real) / target_variance.clamp(min=1e-12),
             "retrace_bias": masked_mean(e.q_target - e.q_t, e.real),
             "value_minus_expected_q": masked_mean((e.outputs.value - e.outputs.value_q)[:-1], e.real),
-            "features_alive": (e.outputs.z.flatten(0, 1).std(0) > 1e-6).double().mean(),
+            "features_alive": (e.outputs.z.flatten(0, 1).std(0) > 1e-6).float().mean(),
             "advantage_std": e.outputs.advantage.std(-1, correction=0).mean(),
             "stored_state_influence": _stored_state_influence(learner, batch, e),
         }
