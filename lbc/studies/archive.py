@@ -17,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lbc.errors import UserError
 from lbc.reporting import RunDirectory, read_metrics
@@ -39,6 +40,16 @@ _SEED = re.compile(r"\bseed\W+(\d+)")
 _COPIED = ("config.toml", "config.json", "machine.json", "summary.json", "eval.json")
 
 
+def _thinned(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """At most `LINES`, evenly over the frames, because sittings of one run may report at different paces: the
+    last of each piece."""
+    if len(reports) <= LINES:
+        return list(reports)
+    frames = max(1, reports[-1]["frames"])
+    pieces = {min(LINES - 1, LINES * report["frames"] // frames): report for report in reports}
+    return list(pieces.values())
+
+
 def keep(run: Path, label: Path) -> Path:
     """Copies what a figure and a table need of `run` to ``label/seed<k>``; returns that directory."""
     reports = read_metrics(RunDirectory(run).metrics)
@@ -53,9 +64,10 @@ def keep(run: Path, label: Path) -> Path:
         if (run / name).exists():
             shutil.copyfile(run / name, target / name)
     _forget_place(target / "machine.json")
-    every = max(1, -(-len(reports) // LINES))
-    kept = [report for i, report in enumerate(reversed(reports)) if i % every == 0][::-1]  # the last one, too
-    lines = [json.dumps({key: _short(report[key]) for key in KEYS if key in report}) for report in kept]
+    lines = [
+        json.dumps({key: _short(report[key]) for key in KEYS if key in report})
+        for report in _thinned(reports)
+    ]
     (target / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     return target
 

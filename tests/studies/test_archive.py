@@ -41,6 +41,18 @@ def test_kept_runs_draw_the_same_curve(tmp_path, capsys):
     assert "| ours |" in text and "not reached" in text
 
 
+def test_a_second_sitting_that_reports_less_often_keeps_its_curve(tmp_path):
+    run_directory(tmp_path / "a", 1, [])
+    frames = [*range(1000, 1_000_000, 1000), *range(1_000_000, 2_000_001, 20_000)]
+    lines = [json.dumps({"frames": count, "score_mean": 1.0}) for count in frames]
+    (tmp_path / "a" / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    assert main(["keep", str(tmp_path / "label"), str(tmp_path / "a")]) == 0
+    text = (tmp_path / "label" / "seed1" / "metrics.jsonl").read_text()
+    kept = [json.loads(line)["frames"] for line in text.splitlines()]
+    assert sum(count > 1_000_000 for count in kept) == 50  # all of them
+    assert len(kept) <= LINES and kept == sorted(kept) and kept[-1] == 2_000_000
+
+
 def test_reached_is_the_first_report_at_that_height(tmp_path):
     run_directory(tmp_path / "seed1", 1, [-20.0, -9.0, -12.0, -3.0])
     assert "| x | 0.00M | 2 |" in reached({"x": [tmp_path / "seed1"]}, -10.0)
