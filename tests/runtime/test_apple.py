@@ -1,5 +1,5 @@
-"""Would Apple's MPS run it?  No such device is here, but what it lacks is known: float64, and operations without
-a kernel for it in torch's own list."""
+"""Would Apple's MPS run it?  No such device is here, but what it lacks is known: float64, and operations
+without a kernel for it in torch's own list."""
 
 from __future__ import annotations
 
