@@ -129,7 +129,7 @@ class Group:
         for worker in self._workers:
             worker.built()
         self._tell(_RESET, seed + self.first_env)
-        return self.recv()
+        return self._heard(START_SECONDS)  # hundreds of idle starts
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
         self.send(actions)
@@ -141,8 +141,11 @@ class Group:
 
     def recv(self) -> EnvironmentStep:
         """Waits for all workers; the frames lie in the shared memory until the next `send`."""
+        return self._heard(REPLY_SECONDS)
+
+    def _heard(self, seconds: float) -> EnvironmentStep:
         for worker in self._workers:
-            worker.answer(self._number)
+            worker.answer(self._number, seconds)
         m = self._memory
         return EnvironmentStep(
             m.frame, m.reward.copy(), m.terminated.copy(), m.truncated.copy(), m.first.copy()
@@ -264,12 +267,12 @@ class _Worker:
         except (BrokenPipeError, ConnectionResetError):
             self._replace(self._gone())
 
-    def answer(self, group: int) -> None:
+    def answer(self, group: int, seconds: float) -> None:
         """Waits until this worker's share of the group's rows lies in the shared memory."""
         if not self._begins_anew[group]:
             try:
                 while group not in self._answered:  # groups answer in the order in which they were told
-                    self._answered.add(self.hear(REPLY_SECONDS))
+                    self._answered.add(self.hear(seconds))
                 self._answered.remove(group)
                 self._steps += 1
             except TrainingError as failure:
