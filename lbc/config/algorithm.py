@@ -193,6 +193,7 @@ class LearnerConfig:
     pi_loss_scaling: float = 5.0  # beta
     auxiliary_scaling: float = 0.1
     entropy_scaling: float = 0.0  # bonus on the target policy's entropy; none in the paper
+    entropy_schedule: str = "constant"  # linear: to 0 over the run, without a warm-up | constant
     normalise_advantage: bool = False
     popart: bool = False  # values learned in units of their own spread (PopArt)
     bound_targets: bool = False  # no value beyond the largest shaped reward seen / (1 - discount)
@@ -212,8 +213,8 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         one_of("learner", "optimizer", self.optimizer, ("adamw",))
-        one_of("learner", "learning_rate_schedule", self.learning_rate_schedule, ("linear", "constant"))
-        one_of("learner", "weight_decay_schedule", self.weight_decay_schedule, ("linear", "constant"))
+        for key in ("learning_rate_schedule", "weight_decay_schedule", "entropy_schedule"):
+            one_of("learner", key, getattr(self, key), ("linear", "constant"))
         for key in ("v_loss_scaling", "q_loss_scaling", "pi_loss_scaling", "auxiliary_scaling"):
             at_least("learner", key, getattr(self, key), 0.0)
         for key in ("entropy_scaling", "weight_decay", "warmup_steps"):

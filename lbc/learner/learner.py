@@ -118,6 +118,7 @@ class Learner:
         self._target = target
         self._policy_of = policy_of
         self._optimizer = AdamW(network.parameters(), config)
+        self._entropy_scaling = torch.full_like(network.scale.sigma, config.entropy_scaling)
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
         self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is differentiated
@@ -226,14 +227,16 @@ class Learner:
         self.setbacks = state.get("setbacks", 0)
 
     def schedule(self, progress: float) -> None:
-        """Learning rate and weight decay for the next update, `progress` of the run's budget spent; the peers
-        as they are now."""
+        """Learning rate, weight decay and entropy bonus for the next update, `progress` of the run's budget
+        spent; the peers as they are now."""
         if self.peers is not None:
             self.peers.pull()
         config, warmup = self._config, self._config.warmup_fraction
         rate = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
         decay = config.weight_decay * SCHEDULES[config.weight_decay_schedule](progress, warmup)
         self._optimizer.schedule(rate, decay)
+        bonus = SCHEDULES[config.entropy_schedule](progress, 0.0)
+        self._entropy_scaling.fill_(config.entropy_scaling * bonus)
 
     def unroll(self, batch: Batch) -> Outputs:
         return unroll(self.policy, self.network, batch)
@@ -308,7 +311,7 @@ class Learner:
             q=config.q_loss_scaling * squared_loss(e.q_target, e.q_t, e.real) / sigma**2,
             policy=config.pi_loss_scaling * policy_loss(e.log_pi_t, e.rho_t * e.kept, e.advantage, e.real),
             auxiliary=config.auxiliary_scaling * auxiliary,
-            entropy=-config.entropy_scaling * entropy,
+            entropy=-self._entropy_scaling * entropy,
         )
 
 

@@ -48,6 +48,22 @@ def test_the_optimizer_follows_the_schedules():
         assert told[-1] == pytest.approx((rate, decay))
 
 
+@pytest.mark.parametrize(
+    ("schedule", "shares"), [("linear", (1.0, 0.75, 0.0)), ("constant", (1.0, 1.0, 1.0))]
+)
+def test_the_entropy_bonus_follows_its_schedule(schedule, shares):
+    options = {
+        "learning_rate": 1e-12,
+        "weight_decay": 0.0,
+        "warmup_steps": 1000,
+    }  # of the learning rate alone
+    who = learner(network(), entropy_scaling=0.5, entropy_schedule=schedule, **options)
+    plain = learner(network(), entropy_scaling=1.0, **options)
+    for progress, share in zip((0.0, 0.25, 1.0), shares, strict=True):
+        bonus, whole = (float(x.update(batch(), progress).entropy.detach()) for x in (who, plain))
+        assert whole < 0 and bonus == pytest.approx(0.5 * share * whole, rel=1e-6)
+
+
 def test_nothing_moves_at_the_very_end():
     net = network()
     who = learner(net, learning_rate_schedule="linear", weight_decay_schedule="linear", weight_decay=0.1)
