@@ -26,6 +26,7 @@ from lbc.cards import resolve
 from lbc.errors import UserError
 from lbc.learner import Learner
 from lbc.learner.graphed import GraphedUpdate, standing
+from lbc.models.torso import CENTRING_UPDATES
 from lbc.runtime.run import SerialRun
 from lbc.types import Batch
 
@@ -37,7 +38,10 @@ def played(preset: str, env: str | None, sets: Sequence[str]) -> tuple[list[Lear
     try:
         while run.last_batch is None:
             run.step()
-        return run.experiment.learners, run.last_batch
+        learners = run.experiment.learners
+        for learner in learners:
+            learner.updates = CENTRING_UPDATES  # as in most of a run: the observations' mean is known
+        return learners, run.last_batch
     finally:
         run.close()
 

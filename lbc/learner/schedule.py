@@ -1,4 +1,4 @@
-"""Learning rate and weight decay over a run, as factors of their configured values."""
+"""Learning rate, weight decay and entropy bonus over a run, as factors of their configured values."""
 
 from __future__ import annotations
 

@@ -45,8 +45,9 @@ def _thinned(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     last of each piece."""
     if len(reports) <= LINES:
         return list(reports)
-    frames = max(1, reports[-1]["frames"])
-    pieces = {min(LINES - 1, LINES * report["frames"] // frames): report for report in reports}
+    counts = [report.get("frames") or 0 for report in reports]
+    last, most = LINES - 1, max(1, *counts)
+    pieces = {last * count // most: report for count, report in zip(counts, reports, strict=True)}
     return list(pieces.values())
 
 

@@ -209,7 +209,7 @@ import numpy as np
 from lbc.config import EnvironmentConfig
 from lbc.environments import workers
 if __name__ == "__main__":
-    workers.REPLY_SECONDS = 2.0
+    workers.REPLY_SECONDS = 4.0
     pool = workers.WorkerPool(EnvironmentConfig(id="ALE/Pong-v5"), 16, workers=2, groups=1)
     (group,) = pool.groups
     group.reset(1)
@@ -239,7 +239,7 @@ def test_nobody_hangs_because_all_were_stopped_for_a_while(tmp_path):
         assert parent.stdout.readline() == "playing\n"
         time.sleep(0.5)
         os.killpg(parent.pid, signal.SIGSTOP)  # what Ctrl-Z sends is its polite form
-        time.sleep(3.0)
+        time.sleep(5.0)
         os.kill(parent.pid, signal.SIGCONT)
         time.sleep(0.3)  # who waits is awake first
         os.killpg(parent.pid, signal.SIGCONT)
