@@ -50,6 +50,7 @@ class ModelConfig:
     torso_units: int = 512  # fully connected layer at the end of the torso
     lstm_units: int = 256  # 0: no recurrent core
     head_units: int = 512  # hidden layer of each head; 0: linear heads
+    layer_norm: bool = False  # before the last ReLU of torso and heads; keeps their units alive
     value_head: str = "tied"  # tied: Q = Abar + sg(V) | own: Q = Abar + V_q with its own V_q
     auxiliary_forward: bool = True
     auxiliary_inverse: bool = True

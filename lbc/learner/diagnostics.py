@@ -36,7 +36,8 @@ def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
             - _variance(e.v_target - e.outputs.value[:-1], e.real) / target_variance.clamp(min=1e-12),
             "retrace_bias": masked_mean(e.q_target - e.q_t, e.real),
             "value_minus_expected_q": masked_mean((e.outputs.value - e.outputs.value_q)[:-1], e.real),
-            "features_alive": (e.outputs.z.flatten(0, 1).std(0) > 1e-6).float().mean(),
+            "features_alive": _alive(e.outputs.z),
+            "policy_units_alive": _alive(learner.network.policy_units(e.outputs.x)),
             "advantage_std": e.outputs.advantage.std(-1, correction=0).mean(),
             "stored_state_influence": _stored_state_influence(learner, batch, e),
         }
@@ -45,6 +46,11 @@ def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
     numbers |= {f"gradient_share_{name}": share for name, share in shares.items()}
     numbers["gradient_norm"] = learner.gradient_norm
     return numbers
+
+
+def _alive(units: Tensor) -> Tensor:
+    """The share of units that are not the same in all states.  units: [T, B, Z]."""
+    return (units.float().flatten(0, 1).std(0) > 1e-6).float().mean()
 
 
 def kl_between(estimates: list[Tensor]) -> float:

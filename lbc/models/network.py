@@ -30,6 +30,7 @@ class Outputs:
     value: Tensor  # [T, B] V
     value_q: Tensor  # [T, B] the state value inside Q: V behind a stop-gradient, or its own
     z: Tensor  # [T, B, Z] torso features, for the auxiliary tasks
+    x: Tensor  # [T, B, units] the core's outputs, which the heads read
     state: State  # [2, B, units] after the last step
 
 
@@ -54,16 +55,18 @@ class PolicyNetwork(nn.Module):
         self.target = target
         shape, centring = spec.observation_shape, model.centre_observations
         own = own_body(model, shape) if is_own(model.torso) else None
-        self.torso = Torso(model.torso, shape, model.torso_units, init, centring, own)
+        self.torso = Torso(model.torso, shape, model.torso_units, init, centring, own, model.layer_norm)
         inputs = model.torso_units + spec.num_actions + 1
         self.core = RecurrentCore(inputs, model.lstm_units) if model.lstm_units else NoCore(inputs)
         features = model.lstm_units or inputs
-        hidden = model.head_units
-        self.value = head(features, hidden, 1, VALUE_GAIN, init)
-        self.advantage = head(features, hidden, spec.num_actions, POLICY_GAIN, init)
-        self.value_q = head(features, hidden, 1, VALUE_GAIN, init) if model.value_head == "own" else None
-        decoupled = target.policy == "decoupled"
-        self.logits = head(features, hidden, spec.num_actions, POLICY_GAIN, init) if decoupled else None
+
+        def built(outputs: int, gain: float) -> nn.Module:
+            return head(features, model.head_units, outputs, gain, init, model.layer_norm)
+
+        self.value = built(1, VALUE_GAIN)
+        self.advantage = built(spec.num_actions, POLICY_GAIN)
+        self.value_q = built(1, VALUE_GAIN) if model.value_head == "own" else None
+        self.logits = built(spec.num_actions, POLICY_GAIN) if target.policy == "decoupled" else None
         z, a = model.torso_units, spec.num_actions
         self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
         self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
@@ -105,7 +108,16 @@ class PolicyNetwork(nn.Module):
         value = mean + sigma * v.squeeze(-1)
         value_q = value.detach() if v_q is None else mean + sigma * v_q.squeeze(-1)
         phi = self._scaled(advantage) if logits is None else logits
-        return Outputs(phi, advantage, value, value_q, z, state.to(sigma.dtype))
+        return Outputs(phi, advantage, value, value_q, z, x, state.to(sigma.dtype))
+
+    def policy_units(self, x: Tensor) -> Tensor:
+        """The hidden units behind Phi, or what Phi is linear in: [T, B, units]."""
+        policy = self.advantage if self.logits is None else self.logits
+        if not isinstance(policy, nn.Sequential):
+            return x
+        with self.autocast():
+            hidden: Tensor = policy[:-1](x)
+        return hidden
 
     def autocast(self) -> torch.autocast:
         """The precision that this network computes in, for whoever calls one of its parts."""

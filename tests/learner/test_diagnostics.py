@@ -91,3 +91,11 @@ def test_kl_of_preferences_with_and_without_the_taus_that_played():
         found = kl_of_preferences(estimates, mapping, psi)
         assert found["kl_between_components"] == pytest.approx(expected)
         assert found["kl_between_softmax"] == pytest.approx(kl)
+
+
+def test_a_head_that_is_dead_shows():
+    net = network(head_units=16)
+    assert diagnose(learner(net), batch())["policy_units_alive"] > 0.3
+    with torch.no_grad():
+        net.logits[0].bias[:12] -= 100.0
+    assert 0.0 < diagnose(learner(net), batch())["policy_units_alive"] <= 0.25
