@@ -18,7 +18,7 @@ def head(
     """
     if hidden == 0:
         return init(nn.Linear(inputs, outputs), gain)
-    layers = [init(nn.Linear(inputs, hidden), HIDDEN_GAIN)]
+    layers: list[nn.Module] = [init(nn.Linear(inputs, hidden), HIDDEN_GAIN)]
     layers += [nn.LayerNorm(hidden)] if normalised else []
     return nn.Sequential(*layers, nn.ReLU(), init(nn.Linear(hidden, outputs), gain))
 
