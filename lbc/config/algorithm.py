@@ -50,7 +50,7 @@ class ModelConfig:
     torso_units: int = 512  # fully connected layer at the end of the torso
     lstm_units: int = 256  # 0: no recurrent core
     head_units: int = 512  # hidden layer of each head; 0: linear heads
-    layer_norm: bool = False  # before the last ReLU of torso and heads; keeps their units alive
+    head_slope: float = 0.0  # of the heads' hidden units below zero; 0: ReLU
     value_head: str = "tied"  # tied: Q = Abar + sg(V) | own: Q = Abar + V_q with its own V_q
     auxiliary_forward: bool = True
     auxiliary_inverse: bool = True
@@ -65,6 +65,7 @@ class ModelConfig:
         at_least("model", "torso_units", self.torso_units, 1)
         at_least("model", "lstm_units", self.lstm_units, 0)
         at_least("model", "head_units", self.head_units, 0)
+        within("model", "head_slope", self.head_slope, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

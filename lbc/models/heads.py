@@ -9,18 +9,20 @@ from lbc.models.initialisation import HIDDEN_GAIN, Initialise
 
 
 def head(
-    inputs: int, hidden: int, outputs: int, gain: float, init: Initialise, normalised: bool = False
+    inputs: int, hidden: int, outputs: int, gain: float, init: Initialise, slope: float = 0.0
 ) -> nn.Module:
     """One hidden layer (none if `hidden` is 0) and a linear output with its own gain.
 
-    normalised: a LayerNorm before the ReLU.  The core's outputs are nearly the same in all states, so that
-    steps push a unit up or down for all of them at once; one that is below zero everywhere learns no more.
+    slope: of the hidden units below zero.  The core's outputs are much the same in all states, so that a step
+    moves a unit for all of them at once; a ReLU (slope 0) that is below zero everywhere learns no more.
     """
     if hidden == 0:
         return init(nn.Linear(inputs, outputs), gain)
-    layers: list[nn.Module] = [init(nn.Linear(inputs, hidden), HIDDEN_GAIN)]
-    layers += [nn.LayerNorm(hidden)] if normalised else []
-    return nn.Sequential(*layers, nn.ReLU(), init(nn.Linear(hidden, outputs), gain))
+    return nn.Sequential(
+        init(nn.Linear(inputs, hidden), HIDDEN_GAIN),
+        nn.LeakyReLU(slope) if slope else nn.ReLU(),
+        init(nn.Linear(hidden, outputs), gain),
+    )
 
 
 def dueling_q(advantage: Tensor, log_pi: Tensor, value: Tensor) -> Tensor:

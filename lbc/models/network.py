@@ -55,13 +55,13 @@ class PolicyNetwork(nn.Module):
         self.target = target
         shape, centring = spec.observation_shape, model.centre_observations
         own = own_body(model, shape) if is_own(model.torso) else None
-        self.torso = Torso(model.torso, shape, model.torso_units, init, centring, own, model.layer_norm)
+        self.torso = Torso(model.torso, shape, model.torso_units, init, centring, own)
         inputs = model.torso_units + spec.num_actions + 1
         self.core = RecurrentCore(inputs, model.lstm_units) if model.lstm_units else NoCore(inputs)
         features = model.lstm_units or inputs
 
         def built(outputs: int, gain: float) -> nn.Module:
-            return head(features, model.head_units, outputs, gain, init, model.layer_norm)
+            return head(features, model.head_units, outputs, gain, init, model.head_slope)
 
         self.value = built(1, VALUE_GAIN)
         self.advantage = built(spec.num_actions, POLICY_GAIN)

@@ -74,7 +74,6 @@ class Torso(nn.Module):
         init: Initialise,
         centring: bool = False,
         own: nn.Module | None = None,  # instead of one of ours
-        normalised: bool = False,  # a LayerNorm before the last ReLU
     ) -> None:
         super().__init__()
         self.shape = shape
@@ -103,7 +102,6 @@ class Torso(nn.Module):
         with torch.no_grad():
             width = self.body(torch.zeros(1, *shape)).shape[-1]
         self.last = init(nn.Linear(width, units), HIDDEN_GAIN)
-        self.norm = nn.LayerNorm(units) if normalised else nn.Identity()
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):  # up to twice as fast in this layout, on CPU and GPU
                 layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
@@ -115,7 +113,7 @@ class Torso(nn.Module):
         x = self._begin(begin, observation)
         for layer in rest:
             x = layer(x)
-        return self.norm(self.last(x)).relu_().view(*self._lead(observation), self.units)
+        return self.last(x).relu_().view(*self._lead(observation), self.units)
 
     def _lead(self, observation: Tensor | Stack) -> Shape:
         """The axes before an observation's own."""

@@ -215,7 +215,9 @@ def _features(history: _History) -> _Verdict:
     units = [fmean(values) for values in by_policy(history.newest, "policy_units_alive")]
     if units and min(units) < min(alive):
         alive, says = units, f"{min(units):.0%} of the policy head's units are alive where they are fewest."
-        advice = "model.layer_norm, or linear heads (model.head_units = 0); lower learner.learning_rate."
+        advice = (
+            "model.head_slope = 0.1, or linear heads (model.head_units = 0); lower learner.learning_rate."
+        )
     return "red" if min(alive) < DEAD else "amber" if min(alive) < SPARSE else "green", says, advice
 
 

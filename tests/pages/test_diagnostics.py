@@ -71,7 +71,7 @@ def test_a_healthy_run_is_green_and_needs_no_advice() -> None:
         ("controller", {"dimensions": [{"name": "tau_1", "chosen": [0, 9, 0]}]}, "controller.ucb_c_high"),
         ("value", {"policies": [policy(explained_variance=-0.2)] * 2}, "learner.popart"),
         ("features", one_of_two(features_alive=0.01), "model.centre_observations"),
-        ("features", one_of_two(policy_units_alive=0.04), "model.layer_norm"),
+        ("features", one_of_two(policy_units_alive=0.04), "model.head_slope"),
         ("diversity", {"kl_between_policies": 1e-4}, "population.shapings"),
         ("numbers", one_of_two(loss_value=None), "learner.clip_norm"),
         ("numbers", one_of_two(gradient_norm=math.inf), "learner.learning_rate"),
