@@ -51,6 +51,7 @@ class ModelConfig:
     lstm_units: int = 256  # 0: no recurrent core
     head_units: int = 512  # hidden layer of each head; 0: linear heads
     head_slope: float = 0.0  # of the heads' hidden units below zero; 0: ReLU
+    centre_features: bool = False  # what the heads read, by its running mean; keeps their units alive
     value_head: str = "tied"  # tied: Q = Abar + sg(V) | own: Q = Abar + V_q with its own V_q
     auxiliary_forward: bool = True
     auxiliary_inverse: bool = True

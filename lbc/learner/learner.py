@@ -95,6 +95,7 @@ class Seen(NamedTuple):
     advantage: Tensor  # [T + 1, B, A]
     v_target: Tensor  # [T, B]
     real: Tensor  # [T, B] bool
+    x: Tensor  # [T + 1, B, units]
 
 
 class Learner:
@@ -172,7 +173,7 @@ class Learner:
                 e = self.estimate(piece, moments)
                 losses.append(self.losses(e, piece).times(_transitions(piece) / transitions))
                 losses[-1].total().backward()
-            seen.append(Seen(e.outputs.advantage.detach(), e.v_target, e.real))
+            seen.append(Seen(e.outputs.advantage.detach(), e.v_target, e.real, e.outputs.x.detach()))
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
         return Seen(*(torch.cat(x, 1) for x in zip(*seen, strict=True))), Losses.added(losses), norm
 
@@ -197,6 +198,7 @@ class Learner:
     def apply(self, seen: Seen, batch: Batch, centring: bool) -> None:
         """One step of the weights; running statistics follow the batch."""
         self._optimizer.step()
+        self.network.track_features(seen.x)
         if self._target.policy == "scale_free":
             self.network.track_advantages(seen.advantage)
         if centring:

@@ -19,6 +19,7 @@ from lbc.models.torso import Torso
 from lbc.types import EnvironmentSpec, Stack
 
 SCALE_MEMORY = 0.99  # of the running std of the advantages, per update
+FEATURES_MEMORY = 0.95  # of the running mean of the core's outputs, per update
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class PolicyNetwork(nn.Module):
         z, a = model.torso_units, spec.num_actions
         self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
         self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
+        self.features_mean: Tensor | None = (
+            None  # of the core's outputs; None: the heads read them as they are
+        )
+        if model.centre_features:
+            del self.features_mean
+            self.register_buffer("features_mean", torch.zeros(features))
         self.scale = ValueScale()
         self.register_buffer("largest_reward", torch.zeros(()))  # shaped, seen by the learner
         self.largest_reward: Tensor
@@ -102,7 +109,8 @@ class PolicyNetwork(nn.Module):
             x = torch.cat([z, one_hot, previous_reward.unsqueeze(-1).to(z.dtype)], dim=-1)
             x, state = self.core(x, first, state)
             heads = (self.advantage, self.value, self.value_q, self.logits)
-            a, v, v_q, logits = (None if head is None else head(x).to(sigma.dtype) for head in heads)
+            read = self._centred(x)
+            a, v, v_q, logits = (None if head is None else head(read).to(sigma.dtype) for head in heads)
         assert a is not None and v is not None
         advantage = sigma * a
         value = mean + sigma * v.squeeze(-1)
@@ -116,8 +124,11 @@ class PolicyNetwork(nn.Module):
         if not isinstance(policy, nn.Sequential):
             return x
         with self.autocast():
-            hidden: Tensor = policy[:-1](x)
+            hidden: Tensor = policy[:-1](self._centred(x))
         return hidden
+
+    def _centred(self, x: Tensor) -> Tensor:
+        return x if self.features_mean is None else x - self.features_mean
 
     def autocast(self) -> torch.autocast:
         """The precision that this network computes in, for whoever calls one of its parts."""
@@ -135,6 +146,24 @@ class PolicyNetwork(nn.Module):
         before = self.scale.sigma.clone()
         self.scale.track(target, real, heads, self.advantage)
         self.advantage_scale *= before / self.scale.sigma  # it is counted in sigmas
+
+    @torch.no_grad()
+    def track_features(self, x: Tensor) -> None:
+        """Follows the mean of the core's outputs [T, B, units], and keeps what the heads say.
+
+        So the mean changes nothing but the steps of the weights.  They are then steps of what differs between
+        states; uncentred, Adam moves a hidden unit for all states at once, further than states lie apart, and
+        a ReLU that is below zero in all of them learns no more.
+        """
+        if self.features_mean is None:
+            return
+        change = (1.0 - FEATURES_MEMORY) * (x.flatten(0, -2).mean(0) - self.features_mean)
+        self.features_mean.add_(change)
+        for head in (self.value, self.advantage, self.value_q, self.logits):
+            if head is not None:
+                layer = head[0] if isinstance(head, nn.Sequential) else head
+                assert isinstance(layer, nn.Linear)
+                layer.bias.add_(layer.weight @ change)
 
     @torch.no_grad()
     def track_advantages(self, advantage: Tensor) -> None:

@@ -15,6 +15,7 @@ from lbc.config import BehaviorConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner import Learner, divergence
 from lbc.learner.learner import inside_trust_region
+from lbc.models.network import FEATURES_MEMORY
 from lbc.models.torso import CENTRING_UPDATES
 from lbc.types import Batch
 from tests.builders import batch, learner, network, target_of
@@ -404,3 +405,13 @@ def test_centring_ends_when_the_run_is_no_longer_young_and_is_off_by_default():
         assert not who.still_centring
         who.update(batch(), progress=0.5)
         assert float(net.torso.updates) == float(centring)
+
+
+def test_an_update_follows_the_mean_of_what_the_heads_read():
+    net = network(centre_features=True, head_units=8)
+    who, data = learner(net, learning_rate=1e-12, weight_decay=0.0), batch(burn_in=2)
+    before = who.estimate(data).outputs
+    who.update(data, progress=0.5)
+    expected = (1.0 - FEATURES_MEMORY) * before.x.detach().mean((0, 1))
+    torch.testing.assert_close(net.features_mean, expected)
+    torch.testing.assert_close(who.estimate(data).outputs.value, before.value)

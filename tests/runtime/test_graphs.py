@@ -23,7 +23,7 @@ PRECISIONS = list(TOLERANCE)
 
 def on_cuda(precision: str = "float32", **run):
     run = {"device": "cuda", "precision": precision, "evaluation_episodes": 0} | run
-    model = {"lstm_units": 64}  # a size that whole sequences have kernels for
+    model = {"lstm_units": 64, "centre_features": True}  # a size that whole sequences have kernels for
     learner = {"entropy_scaling": 0.5, "entropy_schedule": "linear"}  # a graph must see what changes, too
     return catch_config(model=model, learner=learner, run=run)
 
