@@ -71,12 +71,11 @@ class PolicyNetwork(nn.Module):
         z, a = model.torso_units, spec.num_actions
         self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
         self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
-        self.features_mean: Tensor | None = (
-            None  # of the core's outputs; None: the heads read them as they are
-        )
-        if model.centre_features:
-            del self.features_mean
-            self.register_buffer("features_mean", torch.zeros(features))
+        mean = torch.zeros(features) if model.centre_features else None
+        self.register_buffer(
+            "features_mean", mean
+        )  # of the core's outputs; None: heads read them as they are
+        self.features_mean: Tensor | None
         self.scale = ValueScale()
         self.register_buffer("largest_reward", torch.zeros(()))  # shaped, seen by the learner
         self.largest_reward: Tensor
@@ -159,9 +158,9 @@ class PolicyNetwork(nn.Module):
             return
         change = (1.0 - FEATURES_MEMORY) * (x.flatten(0, -2).mean(0) - self.features_mean)
         self.features_mean.add_(change)
-        for head in (self.value, self.advantage, self.value_q, self.logits):
-            if head is not None:
-                layer = head[0] if isinstance(head, nn.Sequential) else head
+        for reader in (self.value, self.advantage, self.value_q, self.logits):
+            if reader is not None:
+                layer = reader[0] if isinstance(reader, nn.Sequential) else reader
                 assert isinstance(layer, nn.Linear)
                 layer.bias.add_(layer.weight @ change)
 
