@@ -74,7 +74,7 @@ class PolicyNetwork(nn.Module):
         mean = torch.zeros(features) if model.centre_features else None
         self.register_buffer(
             "features_mean", mean
-        )  # of the core's outputs; None: heads read them as they are
+        )  # of the core's outputs; None: read as they are
         self.features_mean: Tensor | None
         self.scale = ValueScale()
         self.register_buffer("largest_reward", torch.zeros(()))  # shaped, seen by the learner
