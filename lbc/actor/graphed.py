@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lbc.actor.mind import Mind, Thought
-from lbc.environments.workers import PAGE
+from lbc.environments.shared import PAGE
 from lbc.models.network import Outputs
 from lbc.types import Row
 

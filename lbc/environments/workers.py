@@ -17,7 +17,6 @@ behind, whoever dies.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import multiprocessing
 import os
@@ -27,7 +26,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from mmap import PAGESIZE as PAGE
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -36,6 +34,7 @@ import numpy as np
 from lbc.config import EnvironmentConfig
 from lbc.environments import make
 from lbc.environments.cores import usable_cores
+from lbc.environments.shared import Arrays, Shared
 from lbc.errors import TrainingError, UserError
 from lbc.interfaces import VectorEnvironment
 from lbc.types import EnvironmentSpec, EnvironmentStep
@@ -72,7 +71,7 @@ class WorkerPool:
         context = process_context()
         shares = [len(part) for part in np.array_split(np.arange(size), workers)]  # copies of each worker
         bounds = np.cumsum([0, *shares]).tolist()
-        memory = [_Shared.allocate(context, size, self.spec) for _ in range(groups)]
+        memory = [Shared.allocate(context, size, self.spec) for _ in range(groups)]
         self._workers: list[_Worker] = []
         try:
             for number in range(workers):
@@ -115,7 +114,7 @@ class Group:
         number: int,
         first_env: int,
         spec: EnvironmentSpec,
-        shared: _Shared,
+        shared: Shared,
         workers: Sequence[_Worker],
     ) -> None:
         self.first_env = first_env
@@ -166,68 +165,11 @@ class Group:
             worker.tell(self._number, word)
 
 
-@dataclasses.dataclass
-class _Arrays:
-    frame: np.ndarray
-    reward: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    first: np.ndarray
-    action: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True)
-class _Shared:
-    """The memory of one group, as it travels to a worker.
-
-    Every array has pages of its own, so that a GPU's driver can lock them for its transfers.
-    """
-
-    size: int
-    frame_shape: tuple[int, ...]
-    frame_dtype: type
-    memory: tuple[Any, ...]  # one raw array per field of `_Arrays`
-
-    @classmethod
-    def allocate(cls, context: Any, size: int, spec: EnvironmentSpec) -> _Shared:
-        lengths = [
-            np.dtype(kind).itemsize * int(np.prod(shape))
-            for kind, shape in cls._layout(size, spec.frame_shape, spec.frame_dtype)
-        ]
-        return cls(
-            size,
-            spec.frame_shape,
-            spec.frame_dtype,
-            tuple(context.RawArray("b", length + 2 * PAGE) for length in lengths),
-        )
-
-    @staticmethod
-    def _layout(size: int, shape: tuple[int, ...], frame: type) -> list[tuple[Any, tuple[int, ...]]]:
-        row = (size,)
-        return [
-            (frame, (size, *shape)),
-            (np.float32, row),
-            (bool, row),
-            (bool, row),
-            (bool, row),
-            (np.int64, row),
-        ]
-
-    def arrays(self, share: slice = slice(None)) -> _Arrays:
-        layout = self._layout(self.size, self.frame_shape, self.frame_dtype)
-        return _Arrays(
-            *(
-                np.ndarray(shape, kind, raw, offset=-ctypes.addressof(raw) % PAGE)[share]
-                for raw, (kind, shape) in zip(self.memory, layout, strict=True)
-            )
-        )
-
-
 class _Worker:
     """The parent's end of one process."""
 
     def __init__(
-        self, context: Any, number: int, config: EnvironmentConfig, share: slice, memory: list[_Shared]
+        self, context: Any, number: int, config: EnvironmentConfig, share: slice, memory: list[Shared]
     ) -> None:
         self._number = number
         self._context = context
@@ -359,7 +301,7 @@ def process_context() -> Any:
     return context
 
 
-def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[_Shared]) -> None:
+def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[Shared]) -> None:
     """A worker's life: builds its copies, then does what it is told until its pipe ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
         signal.signal(number, signal.SIG_IGN)
@@ -381,7 +323,7 @@ def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: lis
 
 
 def _obey(
-    pipe: Connection, games: list[VectorEnvironment], arrays: list[_Arrays], first_env: int
+    pipe: Connection, games: list[VectorEnvironment], arrays: list[Arrays], first_env: int
 ) -> int | None:
     """Does what the next word says; returns the group that it is about, None if it is the last."""
     word, group, number = _WORD.unpack(pipe.recv_bytes())

@@ -72,9 +72,7 @@ class PolicyNetwork(nn.Module):
         self.inverse = InverseDynamics(z, a, init) if model.auxiliary_inverse else None
         self.forward_model = ForwardDynamics(z, a, init) if model.auxiliary_forward else None
         mean = torch.zeros(features) if model.centre_features else None
-        self.register_buffer(
-            "features_mean", mean
-        )  # of the core's outputs; None: read as they are
+        self.register_buffer("features_mean", mean)  # of the core's outputs; None: read as they are
         self.features_mean: Tensor | None
         self.scale = ValueScale()
         self.register_buffer("largest_reward", torch.zeros(()))  # shaped, seen by the learner
