@@ -36,11 +36,12 @@ def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
             - _variance(e.v_target - e.outputs.value[:-1], e.real) / target_variance.clamp(min=1e-12),
             "retrace_bias": masked_mean(e.q_target - e.q_t, e.real),
             "value_minus_expected_q": masked_mean((e.outputs.value - e.outputs.value_q)[:-1], e.real),
-            "features_alive": _alive(e.outputs.z),
-            "policy_units_alive": _alive(learner.network.policy_units(e.outputs.x)),
+            "features_alive": _in_use(e.outputs.z),
             "advantage_std": e.outputs.advantage.std(-1, correction=0).mean(),
             "stored_state_influence": _stored_state_influence(learner, batch, e),
         }
+        if (units := learner.network.policy_units(e.outputs.x)) is not None:
+            result["policy_units_alive"] = _in_use(units)
     numbers = {name: float(x) for name, x in result.items()}
     numbers |= {f"loss_{name}": float(loss.detach()) for name, loss in losses.items()}
     numbers |= {f"gradient_share_{name}": share for name, share in shares.items()}
@@ -48,9 +49,10 @@ def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
     return numbers
 
 
-def _alive(units: Tensor) -> Tensor:
-    """The share of units that are not the same in all states.  units: [T, B, Z]."""
-    return (units.float().flatten(0, 1).std(0) > 1e-6).float().mean()
+def _in_use(units: Tensor) -> Tensor:
+    """The share of units that vary over states, and are above zero in some.  units: [T, B, Z]."""
+    rows = units.float().flatten(0, 1)
+    return ((rows.std(0) > 1e-6) & (rows.amax(0) > 0)).float().mean()
 
 
 def kl_between(estimates: list[Tensor]) -> float:

@@ -13,8 +13,8 @@ def head(
 ) -> nn.Module:
     """One hidden layer (none if `hidden` is 0) and a linear output with its own gain.
 
-    slope: of the hidden units below zero.  The core's outputs are much the same in all states, so that a step
-    moves a unit for all of them at once; a ReLU (slope 0) that is below zero everywhere learns no more.
+    slope: of the hidden units below zero.  A ReLU (slope 0) that is below zero in all states learns no more,
+    and at the full size of Atari most of them came to that.
     """
     if hidden == 0:
         return init(nn.Linear(inputs, outputs), gain)

@@ -74,6 +74,8 @@ class PolicyNetwork(nn.Module):
         mean = torch.zeros(features) if model.centre_features else None
         self.register_buffer("features_mean", mean)  # of the core's outputs; None: read as they are
         self.features_mean: Tensor | None
+        self.register_buffer("features_updates", None if mean is None else torch.zeros(()))
+        self.features_updates: Tensor | None
         self.scale = ValueScale()
         self.register_buffer("largest_reward", torch.zeros(()))  # shaped, seen by the learner
         self.largest_reward: Tensor
@@ -115,11 +117,11 @@ class PolicyNetwork(nn.Module):
         phi = self._scaled(advantage) if logits is None else logits
         return Outputs(phi, advantage, value, value_q, z, x, state.to(sigma.dtype))
 
-    def policy_units(self, x: Tensor) -> Tensor:
-        """The hidden units behind Phi, or what Phi is linear in: [T, B, units]."""
+    def policy_units(self, x: Tensor) -> Tensor | None:
+        """The hidden units behind Phi: [T, B, units]; None where heads are linear."""
         policy = self.advantage if self.logits is None else self.logits
         if not isinstance(policy, nn.Sequential):
-            return x
+            return None
         with self.autocast():
             hidden: Tensor = policy[:-1](self._centred(x))
         return hidden
@@ -152,9 +154,11 @@ class PolicyNetwork(nn.Module):
         states; uncentred, Adam moves a hidden unit for all states at once, further than states lie apart, and
         a ReLU that is below zero in all of them learns no more.
         """
-        if self.features_mean is None:
+        if self.features_mean is None or self.features_updates is None:
             return
-        change = (1.0 - FEATURES_MEMORY) * (x.flatten(0, -2).mean(0) - self.features_mean)
+        self.features_updates.add_(1)
+        rate = torch.clamp(1.0 / self.features_updates, min=1.0 - FEATURES_MEMORY)  # an average while young
+        change = rate * (x.flatten(0, -2).mean(0) - self.features_mean)
         self.features_mean.add_(change)
         for reader in (self.value, self.advantage, self.value_q, self.logits):
             if reader is not None:

@@ -34,6 +34,7 @@ EPISODES = 30  # that a dimension needs before its commonest region means anythi
 LAG_GROWS, LAG_RUNS_AWAY = 2.0, 5.0  # times its beginning
 LAG_MATTERS = 8.0  # updates; less is hardly off-policy, however much it grew
 DEAD, SPARSE = 0.05, 0.2  # share of living features; healthy torsos keep above 0.3
+DEAD_HEAD, SPARSE_HEAD = 0.1, 0.3  # of the units behind a policy; Pong was learned with 0.31 to 0.56
 SAME, ALIKE = 0.001, 0.005  # nats between policies; three equal learners still differ by some 0.02
 
 
@@ -212,13 +213,21 @@ def _features(history: _History) -> _Verdict:
         return "grey", "No features have been reported.", ""
     says = f"{min(alive):.0%} of the features are alive in the policy with fewest."
     advice = "Lower learner.learning_rate; where the screen is mostly background, model.centre_observations."
-    units = [fmean(values) for values in by_policy(history.newest, "policy_units_alive")]
-    if units and min(units) < min(alive):
-        alive, says = units, f"{min(units):.0%} of the policy head's units are alive where they are fewest."
-        advice = (
-            "model.head_slope = 0.1, or linear heads (model.head_units = 0); lower learner.learning_rate."
-        )
     return "red" if min(alive) < DEAD else "amber" if min(alive) < SPARSE else "green", says, advice
+
+
+def _heads(history: _History) -> _Verdict:
+    alive = [fmean(values) for values in by_policy(history.newest, "policy_units_alive")]
+    if not alive:
+        return (
+            "grey",
+            "No units of the policies' heads have been reported; linear ones have none.",
+            "",
+        )
+    says = f"{min(alive):.0%} of the units behind a policy are in use where they are fewest."
+    advice = "model.head_slope = 0.1, model.centre_features, or linear heads (model.head_units = 0)."
+    light: Light = "red" if min(alive) < DEAD_HEAD else "amber" if min(alive) < SPARSE_HEAD else "green"
+    return light, says, advice
 
 
 def _diversity(history: _History) -> _Verdict:
@@ -262,6 +271,7 @@ _CHECKS: dict[str, Callable[[_History], _Verdict]] = {
     "controller": _controller,
     "diversity": _diversity,
     "features": _features,
+    "policy heads": _heads,
     "policy lag": _lag,
 }
 _ABSOLUTE = (_score, _numbers)  # no rise of the score excuses these

@@ -68,7 +68,7 @@ def shown(cell: Cell, form: str = "") -> str:
 def short(value: float) -> str:
     """``2.5M`` for 2,500,000."""
     for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
-        if abs(value) >= size:
+        if abs(value) >= 0.9995 * size:  # what rounds to a thousand is one of the next unit
             return f"{value / size:.3g}{unit}"
     return f"{value:g}"
 

@@ -33,6 +33,7 @@ KEYS = (
     "eval_score",
     "updates",
 )
+POLICY_KEYS = ("target_entropy", "policy_units_alive")
 LINES = 200  # of a kept curve
 _RESUMED = re.compile(r" --resume[ =](?:'[^']*'|\S+)")
 _OUT = re.compile(r" --out[ =](?:'[^']*'|\S+)")
@@ -40,14 +41,23 @@ _SEED = re.compile(r"\bseed\W+(\d+)")
 _COPIED = ("config.toml", "config.json", "machine.json", "summary.json", "eval.json")
 
 
+def _kept(report: Mapping[str, Any]) -> dict[str, Any]:
+    line = {key: _short(report[key]) for key in KEYS if key in report}
+    policies = [
+        {key: _short(policy[key]) for key in POLICY_KEYS if key in policy}
+        for policy in report.get("policies", ())
+    ]
+    return line | {"policies": policies} if any(policies) else line
+
+
 def _thinned(reports: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """At most `LINES`, evenly over the frames, because sittings of one run may report at different paces: the
     last of each piece."""
     if len(reports) <= LINES:
         return list(reports)
-    counts = [report.get("frames") or 0 for report in reports]
-    last, most = LINES - 1, max(1, *counts)
-    pieces = {last * count // most: report for count, report in zip(counts, reports, strict=True)}
+    counted = [report for report in reports if report.get("frames")]
+    most = max((report["frames"] for report in counted), default=1)
+    pieces = {(LINES - 1) * report["frames"] // most: report for report in counted}
     return list(pieces.values())
 
 
@@ -65,10 +75,7 @@ def keep(run: Path, label: Path) -> Path:
         if (run / name).exists():
             shutil.copyfile(run / name, target / name)
     _forget_place(target / "machine.json")
-    lines = [
-        json.dumps({key: _short(report[key]) for key in KEYS if key in report})
-        for report in _thinned(reports)
-    ]
+    lines = [json.dumps(_kept(report)) for report in _thinned(reports)]
     (target / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     return target
 

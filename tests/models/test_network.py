@@ -231,10 +231,9 @@ def test_with_a_slope_units_learn_that_were_pushed_down_together(policy, slope):
     assert bool((units.std((0, 1)) > 0).all()) == bool((gradient != 0).any()) == (slope > 0)
 
 
-def test_where_heads_are_linear_the_core_s_outputs_are_the_policy_s_units():
+def test_linear_heads_have_no_units_of_their_own():
     net = network(head_units=0)
-    out = look(net)
-    assert net.policy_units(out.x) is out.x
+    assert net.policy_units(look(net).x) is None
 
 
 @pytest.mark.parametrize("head_units", [0, 16])
@@ -246,21 +245,20 @@ def test_centring_what_the_heads_read_changes_nothing_that_they_say(policy, valu
     before = look(net)
     torch.testing.assert_close(before.phi, look(plain).phi)  # as built
     assert "features_mean" not in plain.state_dict()
-    for _ in range(200):
+    for _ in range(3):
         net.track_features(before.x)
     after = look(net)
     for name in ("phi", "advantage", "value", "value_q"):
         torch.testing.assert_close(getattr(after, name), getattr(before, name))
     assert float(net.features_mean.norm()) > 0
-    torch.testing.assert_close(net.features_mean, before.x.mean((0, 1)), rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(net.features_mean, before.x.mean((0, 1)))
 
 
 def test_the_steps_of_centred_heads_are_of_what_differs_between_states():
     """The gradient of the heads' first weights is that of inputs less their mean."""
     net = network(head_units=0, centre_features=True)
     x = look(net).x
-    for _ in range(400):
-        net.track_features(x)
+    net.track_features(x)
     out = look(net)
     (gradient,) = torch.autograd.grad(out.value.sum(), net.value.weight)
     torch.testing.assert_close(gradient, torch.zeros_like(gradient), rtol=0, atol=1e-6)  # alike in all states

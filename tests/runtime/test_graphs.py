@@ -21,9 +21,9 @@ TOLERANCE = {"float32": {"rtol": 1e-4, "atol": 1e-5}, "bfloat16": {"rtol": 0.05,
 PRECISIONS = list(TOLERANCE)
 
 
-def on_cuda(precision: str = "float32", **run):
+def on_cuda(precision: str = "float32", centred: bool = False, **run):
     run = {"device": "cuda", "precision": precision, "evaluation_episodes": 0} | run
-    model = {"lstm_units": 64, "centre_features": True}  # a size that whole sequences have kernels for
+    model = {"lstm_units": 64, "centre_features": centred}  # a size that whole sequences have kernels for
     learner = {"entropy_scaling": 0.5, "entropy_schedule": "linear"}  # a graph must see what changes, too
     return catch_config(model=model, learner=learner, run=run)
 
@@ -68,9 +68,10 @@ def batches(count: int) -> list[Batch]:
     return found
 
 
+@pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_graphed_learners_learn_what_plain_ones_do(precision):
-    eager, graphed = (assemble(on_cuda(precision)) for _ in range(2))
+def test_graphed_learners_learn_what_plain_ones_do(precision, centred):
+    eager, graphed = (assemble(on_cuda(precision, centred)) for _ in range(2))
     crews = [Crew(eager.learners, eager.server, 1, threads=False)]
     crews.append(GraphedCrew(graphed.learners, graphed.server, 1))
     for number, batch in enumerate(batches(6)):

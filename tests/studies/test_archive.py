@@ -53,6 +53,20 @@ def test_a_second_sitting_that_reports_less_often_keeps_its_curve(tmp_path):
     assert len(kept) <= LINES and kept == sorted(kept) and kept[-1] == 2_000_000
 
 
+def test_what_is_kept_of_each_policy_and_of_reports_without_frames(tmp_path):
+    run_directory(tmp_path / "a", 1, [])
+    policies = [{"target_entropy": 0.123456, "policy_units_alive": 0.5, "much": 1}]
+    lines = [{"frames": count, "policies": policies} for count in range(1, 300)]
+    lines.insert(250, {"x": 1})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "a" / "metrics.jsonl").write_text(text)
+    assert main(["keep", str(tmp_path / "label"), str(tmp_path / "a")]) == 0
+    text = (tmp_path / "label" / "seed1" / "metrics.jsonl").read_text()
+    kept = [json.loads(line) for line in text.splitlines()]
+    assert len(kept) <= LINES and kept[0]["frames"] <= 2 and kept[-1]["frames"] == 299
+    assert all(set(line["policies"][0]) == {"target_entropy", "policy_units_alive"} for line in kept)
+
+
 def test_reached_is_the_first_report_at_that_height(tmp_path):
     run_directory(tmp_path / "seed1", 1, [-20.0, -9.0, -12.0, -3.0])
     assert "| x | 0.00M | 2 |" in reached({"x": [tmp_path / "seed1"]}, -10.0)
