@@ -25,7 +25,7 @@ class Bench:
     Args:
         preset: Preset or card file, with overlays after '+'.
         env: Games to measure, by default the preset's.
-        minutes: Time for each game; starting and warming up, about a minute more, are not counted.
+        minutes: Time for each game; starting and warming up are not counted.
         json: Print one JSON object instead of tables.
         runtime: local or serial.
         set: Change one config value, as in actor.num_envs=512.

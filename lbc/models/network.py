@@ -150,9 +150,9 @@ class PolicyNetwork(nn.Module):
     def track_features(self, x: Tensor) -> None:
         """Follows the mean of the core's outputs [T, B, units], and keeps what the heads say.
 
-        So the mean changes nothing but the steps of the weights.  They are then steps of what differs between
-        states; uncentred, Adam moves a hidden unit for all states at once, further than states lie apart, and
-        a ReLU that is below zero in all of them learns no more.
+        So the mean changes nothing but the steps of the weights, which are then steps of what differs between
+        states.  It is meant against ReLUs that are moved for all states at once until they are below zero in
+        all of them, and learn no more; how much it helps: docs/tuning.md.
         """
         if self.features_mean is None or self.features_updates is None:
             return

@@ -94,7 +94,16 @@ def test_a_row_that_does_not_fit_is_a_mistake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frames", "text"), [(400_000, "400K"), (1e9, "1B"), (29_627_096, "29.6M"), (1e11, "100B"), (12, "12")]
+    ("frames", "text"),
+    [
+        (999_844, "1M"),
+        (999_400, "999K"),
+        (400_000, "400K"),
+        (1e9, "1B"),
+        (29_627_096, "29.6M"),
+        (1e11, "100B"),
+        (12, "12"),
+    ],
 )
 def test_frames_in_short(frames: float, text: str) -> None:
     assert short(frames) == text
