@@ -50,10 +50,11 @@ class GraphedMind(Mind):
         self._stream = torch.cuda.Stream(priority=-1)
         self._branches = [torch.cuda.Stream(priority=-1) for _ in self.networks]
         self._done = torch.cuda.Event(blocking=True)  # waits without a busy core: games need it
-        self._frame = torch.empty(frame.shape, dtype=self._stack.dtype, device=self._device)
+        self._frame = torch.empty(frame.shape, dtype=self._frames.dtype, device=self._device)
         self._numbers_host = torch.empty(numbers.shape, dtype=self._dtype, pin_memory=True)
         self._numbers = self._numbers_host.to(self._device)
-        kept = [x.clone() for x in (self._stack, self._state, self._action)]
+        memory = (self._frames, self._since_first, self._state, self._action)
+        kept = [x.clone() for x in memory]
         generator = self._generator.get_state()
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
@@ -66,7 +67,7 @@ class GraphedMind(Mind):
         with torch.cuda.graph(graph, stream=self._stream):
             self._row, self._before, self._said = self._think(self._frame, self._numbers)
         self._heard = torch.empty(self._said.shape, dtype=self._said.dtype, pin_memory=True)
-        for own, old in zip((self._stack, self._state, self._action), kept, strict=True):
+        for own, old in zip(memory, kept, strict=True):
             own.copy_(old)
         self._generator.set_state(generator)
         torch.cuda.synchronize()
@@ -79,12 +80,13 @@ class GraphedMind(Mind):
             self._pinned = None
 
     def _opinions(self, first: Tensor, reward: Tensor) -> list[Outputs]:
-        """Each on a branch: the policies' small kernels overlap."""
+        """Each on a branch, where the policies' small kernels overlap.  Each stacks and centres what it sees,
+        which is one kernel where there is `pixels`."""
         out = []
         for i, branch in enumerate(self._branches):
             branch.wait_stream(self._stream)
             with torch.cuda.stream(branch):
-                out.append(self._opinion(i, first, reward))
+                out.append(self._opinion(i, self.seen, first, reward))
         for branch in self._branches:
             self._stream.wait_stream(branch)
         return out

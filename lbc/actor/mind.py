@@ -15,7 +15,7 @@ from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.models.heads import taken
 from lbc.models.network import Outputs, PolicyNetwork
-from lbc.types import EnvironmentSpec, Row
+from lbc.types import EnvironmentSpec, Row, Stack
 
 FIRST, REWARD, TERMINATED, ACTED, PSI = range(5)  # columns of `numbers`; psi from the last one on
 
@@ -40,7 +40,7 @@ class Mind:
         thought = mind.think(frame, numbers)    # [E, *frame_shape] and [E, 4 + 2M], see the columns above
     """
 
-    SAVED = ("_stack", "_state", "_action", "_generator")
+    SAVED = ("_frames", "_since_first", "_state", "_action", "_generator")
 
     def __init__(
         self,
@@ -65,7 +65,9 @@ class Mind:
         self._watched = watched
         self._generator = torch.Generator(device=device).manual_seed(seed)
         frame_dtype = torch.uint8 if spec.frame_dtype is np.uint8 else dtype
-        self._stack = torch.zeros(num_envs, *spec.observation_shape, device=device, dtype=frame_dtype)
+        shape = (spec.frame_stack, num_envs, *spec.frame_shape)
+        self._frames = torch.zeros(shape, device=device, dtype=frame_dtype)  # newest last
+        self._since_first = torch.zeros(1, num_envs, dtype=torch.int64, device=device)
         self._state = torch.stack([net.initial_state(num_envs).to(device) for net in networks])
         self._action = torch.zeros(num_envs, dtype=torch.int64, device=device)
 
@@ -73,7 +75,7 @@ class Mind:
     def think(self, frame: np.ndarray, numbers: np.ndarray) -> Thought:
         """`numbers`: [E, 4 + 2M], in the order of the columns: one transfer for all."""
         row, state, said = self._think(
-            torch.tensor(frame, dtype=self._stack.dtype).to(self._device),
+            torch.tensor(frame, dtype=self._frames.dtype).to(self._device),
             torch.tensor(numbers, dtype=self._dtype).to(self._device),  # not every device has float64
         )
         return self._told(row, state, said.cpu().numpy())  # the step's only wait for the device
@@ -109,17 +111,13 @@ class Mind:
         return row, before, packed
 
     def _push_frame(self, frame: Tensor, first: Tensor) -> None:
-        """Newest frame last; a first frame fills the whole stack."""
-        channels = frame.shape[1]
-        repeat = self._stack.shape[1] // channels
-        if repeat == 1:
-            self._stack.copy_(frame)
-            return
-        begins = first.view(-1, *(1,) * (frame.dim() - 1))
-        older = torch.where(
-            begins, frame.repeat(1, repeat - 1, *(1,) * (frame.dim() - 2)), self._stack[:, channels:]
-        )
-        self._stack.copy_(torch.cat([older, frame], dim=1))
+        self._frames.copy_(torch.cat([self._frames[1:], frame.unsqueeze(0)]))
+        self._since_first.copy_(torch.where(first, 0, self._since_first + 1))
+
+    @property
+    def seen(self) -> Stack:
+        """The newest observations [1, E], in the same form as a learner's."""
+        return Stack(self._frames, self._since_first)
 
     def _infer(self, first: Tensor, reward: Tensor) -> tuple[Tensor, Tensor]:
         """All policies on the newest observations: Phi [N, E, A], V [N, E]; moves the states on."""
@@ -128,13 +126,13 @@ class Mind:
         return torch.stack([x.phi[0] for x in out]), torch.stack([x.value[0] for x in out])
 
     def _opinions(self, first: Tensor, reward: Tensor) -> list[Outputs]:
-        return [self._opinion(i, first, reward) for i in range(len(self.networks))]
+        seen = self.seen.tensor()  # once for all
+        return [self._opinion(i, seen, first, reward) for i in range(len(self.networks))]
 
-    def _opinion(self, i: int, first: Tensor, reward: Tensor) -> Outputs:
+    def _opinion(self, i: int, seen: Tensor | Stack, first: Tensor, reward: Tensor) -> Outputs:
         """Policy i on the newest observations, as a sequence of one step."""
-        shaped = self._population[i].shape(reward)
-        rows = (self._stack, first, self._action, shaped)
-        return self.networks[i](*(x.unsqueeze(0) for x in rows), self._state[i])
+        rows = (first, self._action, self._population[i].shape(reward))
+        return self.networks[i](seen, *(x.unsqueeze(0) for x in rows), self._state[i])
 
     def _sample(self, log_mu: Tensor) -> Tensor:
         """Actions by inversion of the distribution function: [E, A] -> [E].

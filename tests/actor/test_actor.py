@@ -296,8 +296,8 @@ def test_what_every_target_policy_thought_of_the_action_is_stored():
         previous = actor.mind._action.clone()
         step = actor.step()
         for i, (net, policy) in enumerate(zip(actor.mind.networks, POPULATION, strict=True)):
-            rows = (actor.mind._stack, step.row.first, previous)
+            rows = (step.row.first, previous, policy.shape(step.row.reward))
             with torch.no_grad():
-                out = net(*(x[None] for x in rows), policy.shape(step.row.reward)[None], before[i])
+                out = net(actor.mind.seen, *(x[None] for x in rows), before[i])
             expected = taken(torch.log_softmax(out.phi[0], -1), step.row.action)
             torch.testing.assert_close(step.row.log_pi[:, i], expected)

@@ -45,7 +45,7 @@ def played(agent, psi):
         first = step in BEGINNINGS
         reward = 0.0 if first else float(rng.normal())
         thought = mind.think(frame[None], np.concatenate([[first, reward, False, True], psi])[None])
-        shown.append((mind._stack[0].tolist(), first, action, reward))
+        shown.append((mind.seen.tensor()[0, 0].tolist(), first, action, reward))
         said.append(mind.mu[0].tolist())
         action = int(thought.actions[0])
     return shown, np.array(said)
