@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 
@@ -14,19 +16,24 @@ from lbc.interfaces import VectorEnvironment
 from lbc.models.network import PolicyNetwork
 
 
+class Played(NamedTuple):
+    """The episodes that count, each [E]."""
+
+    scores: np.ndarray  # raw
+    steps: np.ndarray
+
+
 class _Given:
-    """psi as it was given, whatever the score; hears the first episode of every environment."""
+    """psi as it was given, whatever the score."""
 
     def __init__(self, psi: np.ndarray) -> None:
         self._psi = psi
-        self.scores = np.full(len(psi), np.nan)
 
     def start(self, index: int) -> np.ndarray:
         return np.asarray(self._psi[index])
 
     def end(self, index: int, score: float | None) -> None:
-        if score is not None and np.isnan(self.scores[index]):
-            self.scores[index] = score
+        pass
 
 
 def play_episodes(
@@ -39,20 +46,21 @@ def play_episodes(
     seed: int,
     device: torch.device,
     dtype: torch.dtype,
-) -> np.ndarray:
-    """Raw scores of one episode per environment, played with psi [E, 2M]: [E].
+) -> Played:
+    """One episode per environment, played with psi [E, 2M].
 
     Exactly the first episode of each environment counts, so long ones weigh as much as short ones.
     """
-    given = _Given(psi)
-    mind = Mind(
-        environment.spec, environment.num_envs, networks, population, mapping, target, seed, device, dtype
-    )
-    actor = Actor(environment, mind, given, seed)
-    while np.isnan(given.scores).any():
-        actor.step()
+    count = environment.num_envs
+    played = Played(np.full(count, np.nan), np.zeros(count, np.int64))
+    mind = Mind(environment.spec, count, networks, population, mapping, target, seed, device, dtype)
+    actor = Actor(environment, mind, _Given(psi), seed)
+    while np.isnan(played.scores).any():
+        for end in actor.step().ended:
+            if np.isnan(played.scores[end.index]):
+                played.scores[end.index], played.steps[end.index] = end.score, end.steps
     environment.recv()  # the last step has been sent already
-    return given.scores
+    return played
 
 
 def ways_to_play(favourite: np.ndarray, components: int, kappa: float) -> dict[str, np.ndarray]:

@@ -24,8 +24,16 @@ class ReturnMonitor:
         self._values: list[list[np.ndarray]] = [[] for _ in range(envs)]
         self._pairs: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=window)  # (V, return), each [N]
 
-    def watch(self, reward: np.ndarray, first: np.ndarray, value: np.ndarray, ended: dict[int, bool]) -> None:
-        """reward, first: [E];  value: [N, W];  ended: environment -> truncated."""
+    def watch(
+        self,
+        reward: np.ndarray,
+        first: np.ndarray,
+        value: np.ndarray,
+        ended: dict[int, bool],
+        progress: float = 1.0,
+    ) -> None:
+        """reward, first: [E];  value: [N, W];  ended: environment -> truncated;
+        progress: of the run, for the discounts of today."""
         for e in range(len(self._rewards)):
             if first[e]:
                 self._rewards[e], self._values[e] = [], []
@@ -33,15 +41,15 @@ class ReturnMonitor:
                 self._rewards[e].append(float(reward[e]))
             self._values[e].append(value[:, e])
             if e in ended and not ended[e]:
-                self._close(e)
+                self._close(e, progress)
 
-    def _close(self, e: int) -> None:
+    def _close(self, e: int, progress: float) -> None:
         rewards = torch.tensor(self._rewards[e], dtype=torch.float64)
         returns = np.zeros((len(self._population), len(rewards)))
         for i, policy in enumerate(self._population):
-            shaped, total = policy.shape(rewards).numpy(), 0.0
+            shaped, total, discount = policy.shape(rewards).numpy(), 0.0, policy.discount_at(progress)
             for t in reversed(range(len(shaped))):
-                total = shaped[t] + policy.discount * total
+                total = shaped[t] + discount * total
                 returns[i, t] = total
         stride = max(1, len(rewards) // 200)  # neighbours say the same; keep the window diverse
         for t in range(0, len(rewards), stride):

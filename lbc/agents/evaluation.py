@@ -20,6 +20,7 @@ class Scores:
     """Raw scores of the episodes that were played in one way."""
 
     episodes: np.ndarray
+    steps: np.ndarray | None = None  # that each of them took
 
     @property
     def mean(self) -> float:
@@ -34,6 +35,15 @@ class Scores:
         """Of the mean; NaN for a single episode."""
         count = len(self.episodes)
         return float(self.episodes.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
+
+    @property
+    def different(self) -> int:
+        """How many there are that differ in score or length.
+
+        Few where the game has no chance of its own and the behavior is nearly greedy: it repeats itself.
+        """
+        together = [self.episodes] if self.steps is None else [self.episodes, self.steps]
+        return len(np.unique(np.stack(together), axis=1).T)
 
     @property
     def lowest(self) -> float:
@@ -66,10 +76,11 @@ def evaluate(
     try:
         parts = (agent.networks, agent.population, agent.mapping, agent.target)
         watched = environment if told is None else _Counted(environment, told)
-        scores = play_episodes(watched, *parts, psi, seed, agent.device, agent.dtype)
+        played = play_episodes(watched, *parts, psi, seed, agent.device, agent.dtype)
     finally:
         environment.close()
-    return dict(zip(ways, map(Scores, scores.reshape(len(ways), episodes)), strict=True))
+    by_way = (x.reshape(len(ways), episodes) for x in played)
+    return dict(zip(ways, map(Scores, *by_way), strict=True))
 
 
 class _Counted:

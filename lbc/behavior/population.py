@@ -62,6 +62,19 @@ class PolicyHyperParameters:
     index: int
     discount: float
     shaping: str
+    first_discount: float | None = None  # where it begins; None: there
+    ramp: float = (
+        1.0  # share of the run in which the horizon grows from the first discount's to the last one's
+    )
+
+    def discount_at(self, progress: float) -> float:
+        """`progress` of the run's budget spent; the horizon 1 / (1 - discount) is multiplied evenly."""
+        if self.first_discount is None:
+            return self.discount
+        done = min(1.0, progress / self.ramp)
+        if done == 1.0:
+            return self.discount
+        return 1.0 - (1.0 - self.first_discount) ** (1.0 - done) * (1.0 - self.discount) ** done
 
     def shape(self, reward: Tensor) -> Tensor:
         return shaping_of(self.shaping)(reward)
@@ -103,5 +116,8 @@ def _own_shaping(name: str) -> Callable[[Tensor], Tensor]:
 def build_population(config: PopulationConfig) -> tuple[PolicyHyperParameters, ...]:
     for name in config.shapings:
         shaping_of(name)
-    entries = list(zip(config.discounts, config.shapings, strict=True))[: config.size]
-    return tuple(PolicyHyperParameters(index, *entry) for index, entry in enumerate(entries))
+    first = config.first_discounts or (None,) * len(config.discounts)
+    entries = list(zip(config.discounts, config.shapings, first, strict=True))[: config.size]
+    return tuple(
+        PolicyHyperParameters(index, *entry, config.discount_ramp) for index, entry in enumerate(entries)
+    )

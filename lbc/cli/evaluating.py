@@ -51,7 +51,7 @@ class Eval:
         found = {way: _facts(scores[way]) | _beside_humans(agent.spec.id, scores[way]) for way in ways}
         head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
         head |= {"protocol": _protocol(agent), "favourite_psi": agent.favourite.tolist()}
-        played = {way: facts | {"scores": scores[way].episodes.tolist()} for way, facts in found.items()}
+        played = {way: facts | _episodes(scores[way]) for way, facts in found.items()}
         text = json.dumps(head | {"ways": played}, indent=1)
         keep = RunDirectory(directory_of(self.directory)).evaluation
         if place_for(self.directory, keep.name) == keep:  # not for agents that come with lbc
@@ -64,9 +64,9 @@ class Eval:
         if said:
             print("; ".join(said))
         columns = [column for column in _COLUMNS if column in found["favourite"]]
-        print(f"{'way':<14}" + "".join(f"{_COLUMNS[column]:>12}" for column in columns))
+        print(f"{'way':<14}" + "".join(f"{_COLUMNS[column]:>11}" for column in columns))
         for way, facts in found.items():
-            print(f"{way:<14}" + "".join(_cell(facts[column], 12) for column in columns))
+            print(f"{way:<14}" + "".join(_cell(facts[column], 11) for column in columns))
         return 0
 
 
@@ -156,6 +156,7 @@ _COLUMNS = {
     "median": "median",
     "lowest": "lowest",
     "best": "best",
+    "different": "different",
     "human_normalised": "HNS %",
     "record_normalised": "HWRNS %",
 }
@@ -198,8 +199,14 @@ def _facts(scores: Scores) -> dict[str, Any]:
         "median": scores.median,
         "lowest": scores.lowest,
         "best": scores.best,
+        "different": scores.different,
     }
     return {name: value if value == value else None for name, value in facts.items()}
+
+
+def _episodes(scores: Scores) -> dict[str, list[float]]:
+    steps = {} if scores.steps is None else {"steps": scores.steps.tolist()}
+    return {"scores": scores.episodes.tolist()} | steps
 
 
 def _beside_humans(game_id: str, scores: Scores) -> dict[str, float]:
@@ -216,4 +223,4 @@ def _beside_humans(game_id: str, scores: Scores) -> dict[str, float]:
 
 
 def _cell(value: float | None, width: int) -> str:
-    return f"{'-' if value is None else format(value, ',.2f'):>{width}}"
+    return f"{'-' if value is None else format(value, ',d' if isinstance(value, int) else ',.2f'):>{width}}"

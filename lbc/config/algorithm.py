@@ -22,6 +22,8 @@ class PopulationConfig:
     discounts: tuple[float, ...] = (0.997, 0.999, 0.99)
     shapings: tuple[str, ...] = ("sqrt", "log", "tanh")  # or clip, identity, "module:function"
     policies: int = 0  # only the first so many of them; 0: all
+    first_discounts: tuple[float, ...] = ()  # where they begin; empty: there
+    discount_ramp: float = 0.5  # share of the run in which horizons grow from the first to the others
 
     @property
     def size(self) -> int:
@@ -42,6 +44,19 @@ class PopulationConfig:
         )
         for gamma in self.discounts:
             within("population", "discounts", gamma, 0.0, 1.0)
+        within("population", "discount_ramp", self.discount_ramp, 1e-6, 1.0)
+        require(
+            len(self.first_discounts) in (0, entries),
+            f"population has {entries} discounts but {len(self.first_discounts)} first_discounts; "
+            "give one per policy, or none.",
+        )
+        require(
+            not self.first_discounts or max(*self.first_discounts, *self.discounts) < 1.0,
+            "population.discounts must be below 1 where first_discounts lead to them: "
+            "what grows is the horizon, 1 / (1 - discount).",
+        )
+        for gamma in self.first_discounts:
+            within("population", "first_discounts", gamma, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

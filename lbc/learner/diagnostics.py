@@ -46,6 +46,7 @@ def diagnose(learner: Learner, batch: Batch, e: Estimates) -> dict[str, float]:
     numbers |= {f"loss_{name}": float(loss.detach()) for name, loss in losses.items()}
     numbers |= {f"gradient_share_{name}": share for name, share in shares.items()}
     numbers["gradient_norm"] = learner.gradient_norm
+    numbers["discount"] = learner.discount
     return numbers
 
 

@@ -1,8 +1,8 @@
 """A learner's update as one CUDA graph: a thousand small launches become one.
 
 The batch lives in tensors that never move; a graph reads them, writes gradients, weights, moments and
-running statistics in place, and leaves the gradient's norm behind.  Learning rate, weight decay and entropy
-bonus are tensors that the host fills before each replay.
+running statistics in place, and leaves the gradient's norm behind.  Learning rate, weight decay, entropy
+bonus and discount are tensors that the host fills before each replay.
 """
 
 from __future__ import annotations

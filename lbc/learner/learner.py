@@ -120,6 +120,9 @@ class Learner:
         self._policy_of = policy_of
         self._optimizer = AdamW(network.parameters(), config)
         self._entropy_scaling = torch.full_like(network.scale.sigma, config.entropy_scaling)
+        self._discount = torch.zeros_like(network.scale.sigma)
+        self._hurry = torch.ones_like(network.scale.sigma)  # 1 - discount, not below 0.0001
+        self._look_ahead(0.0)
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
         self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is differentiated
@@ -229,8 +232,8 @@ class Learner:
         self.setbacks = state.get("setbacks", 0)
 
     def schedule(self, progress: float) -> None:
-        """Learning rate, weight decay and entropy bonus for the next update, `progress` of the run's budget
-        spent; the peers as they are now."""
+        """Learning rate, weight decay, entropy bonus and discount for the next update, `progress` of the
+        run's budget spent; the peers as they are now."""
         if self.peers is not None:
             self.peers.pull()
         config, warmup = self._config, self._config.warmup_fraction
@@ -239,6 +242,12 @@ class Learner:
         self._optimizer.schedule(rate, decay)
         bonus = SCHEDULES[config.entropy_schedule](progress, 0.0)
         self._entropy_scaling.fill_(config.entropy_scaling * bonus)
+        self._look_ahead(progress)
+
+    def _look_ahead(self, progress: float) -> None:
+        self.discount = self.policy.discount_at(progress)
+        self._discount.fill_(self.discount)
+        self._hurry.fill_(1.0 - min(self.discount, 0.9999))
 
     def unroll(self, batch: Batch) -> Outputs:
         return unroll(self.policy, self.network, batch)
@@ -254,7 +263,7 @@ class Learner:
         log_pi_t, log_mu_t = taken(log_pi[:-1], action), taken(log_mu, action)
         real = ~batch.first[cut + 1 :]
         r_tp1 = self.policy.shape(batch.reward[cut + 1 :])
-        d_tp1 = self.policy.discount * (~batch.terminated[cut + 1 :]).to(r_tp1.dtype)
+        d_tp1 = self._discount * (~batch.terminated[cut + 1 :]).to(r_tp1.dtype)
         with torch.no_grad():
             rho_t = importance_ratios(log_pi_t, log_mu_t, real, target.clip_rho)
             c_t = importance_ratios(log_pi_t, log_mu_t, real, target.clip_c) * target.trace_lambda
@@ -284,7 +293,7 @@ class Learner:
         """What no return can exceed: the largest shaped reward seen so far, for ever."""
         largest = self.network.largest_reward
         largest.copy_(torch.maximum(largest, reward.abs().amax()))
-        return largest / (1.0 - min(self.policy.discount, 0.9999))
+        return largest / self._hurry
 
     def _scaled(self, advantage: Tensor, real: Tensor, moments: Moments | None) -> Tensor:
         """The advantage as the policy's loss uses it: in units of the values' spread, or standardised."""

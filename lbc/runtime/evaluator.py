@@ -115,7 +115,7 @@ def _evaluate(pipe: Connection, config: Config) -> None:
                 network.load_state_dict({name: torch.from_numpy(x) for name, x in weights.items()})
             ways = ways_to_play(work.favourite, components, config.target.kappa)
             psi = np.repeat(np.stack(list(ways.values())), episodes, axis=0)
-            scores = play_episodes(
+            scores, _ = play_episodes(
                 environment, networks, population, mapping, target, psi, work.seed, device, dtype
             )
             by_way = dict(zip(ways, scores.reshape(len(ways), episodes), strict=True))

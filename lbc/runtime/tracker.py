@@ -76,7 +76,8 @@ class Tracker:
             self._responsibilities.append(step.responsibility)
         if watched:
             ended = {end.index: end.truncated for end in step.ended}
-            self._monitor.watch(step.seen.reward, step.seen.first, step.value, ended)
+            seen = step.seen
+            self._monitor.watch(seen.reward, seen.first, step.value, ended, self.progress())
         for end in step.ended:
             self.episodes += 1
             self._scores.append(end.score)

@@ -11,7 +11,13 @@ from lbc.behavior import PolicyHyperParameters
 POPULATION = (PolicyHyperParameters(0, 0.5, "identity"), PolicyHyperParameters(1, 1.0, "clip"))
 
 
-def episode(monitor: ReturnMonitor, rewards: list[float], values: list[list[float]], truncated: bool = False):
+def episode(
+    monitor: ReturnMonitor,
+    rewards: list[float],
+    values: list[list[float]],
+    truncated: bool = False,
+    progress: float = 1.0,
+):
     """rewards arrive with rows 1..n; values: [N][n + 1]."""
     for t in range(len(rewards) + 1):
         monitor.watch(
@@ -19,6 +25,7 @@ def episode(monitor: ReturnMonitor, rewards: list[float], values: list[list[floa
             np.array([t == 0]),
             np.array([[v[t]] for v in values]),
             {0: truncated} if t == len(rewards) else {},
+            progress,
         )
 
 
@@ -42,6 +49,17 @@ def test_partial_explanation_by_hand():
     episode(monitor, [1.0], [[1.0, 0.0]])
     episode(monitor, [3.0], [[2.0, 0.0]])
     assert monitor.explained_variance() == [pytest.approx(0.75)]
+
+
+def test_returns_are_discounted_as_they_are_today():
+    """Half of the run spent, the horizon halfway from 1 to 4 steps: 2, so that a discount of 1/2 is exact."""
+    growing = (PolicyHyperParameters(0, 0.75, "identity", first_discount=0.0),)
+    monitors = [ReturnMonitor(growing, envs=1) for _ in range(2)]
+    for monitor, progress in zip(monitors, (0.5, 1.0), strict=True):
+        for rewards, values in (([0.0, 4.0], [2.0, 4.0, 0.0]), ([0.0, -2.0], [-1.0, -2.0, 0.0])):
+            episode(monitor, rewards, [values], progress=progress)
+    now, later = (monitor.explained_variance()[0] for monitor in monitors)
+    assert now == pytest.approx(1.0) and later is not None and later < 0.99
 
 
 def test_truncated_episodes_have_no_return():

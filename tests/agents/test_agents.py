@@ -77,6 +77,17 @@ def test_scores_by_hand():
     assert (scores.mean, scores.median, scores.lowest, scores.best) == (3.0, 2.0, 1.0, 6.0)
     assert scores.standard_error == pytest.approx(np.sqrt(7.0 / 3.0))
     assert np.isnan(Scores(np.array([1.0])).standard_error)
+    assert scores.different == 3 and Scores(np.array([2.0, 1.0, 2.0])).different == 2
+    assert Scores(np.array([2.0, 1.0, 2.0, 2.0]), np.array([9, 9, 8, 9])).different == 3
+
+
+def test_every_episode_has_its_length(run):
+    """Catch lasts until the ball is down, whoever plays."""
+    agent = load_agent(run)
+    rows = agent.spec.frame_shape[-2]
+    for scores in evaluate(agent, episodes=3).values():
+        assert scores.steps is not None
+        assert len(scores.steps) == 3 and len(set(scores.steps)) == 1 and scores.steps[0] <= 2 * rows
 
 
 def test_without_a_checkpoint_weights_and_summary_are_enough(run, tmp_path):
@@ -137,4 +148,6 @@ def test_the_command_prints_a_table_or_json(run, capsys):
     assert rows == ["favourite", "training", "component_1", "component_2", "component_3"]
     assert main(["eval", str(run), "--episodes", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["ways"]["favourite"]["mean"] == pytest.approx(np.mean(found["ways"]["favourite"]["scores"]))
+    favourite = found["ways"]["favourite"]
+    assert favourite["mean"] == pytest.approx(np.mean(favourite["scores"]))
+    assert len(favourite["steps"]) == 2 and favourite["different"] in (1, 2) and "different" in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -55,6 +57,34 @@ def test_the_population_pairs_discounts_with_shapings():
         (2, 0.99, "tanh"),
     ]
     assert float(population[1].shape(torch.tensor(1.0))) == pytest.approx(2 * np.log(2))
+
+
+def test_horizons_grow_evenly():
+    """From 10 to 1,000 steps over half the run: a hundred in the middle of it."""
+    config = PopulationConfig((0.999, 0.5), ("sqrt", "log"), first_discounts=(0.9, 0.5), discount_ramp=0.5)
+    far, still = build_population(config)
+    found = [far.discount_at(progress) for progress in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert found == pytest.approx([0.9, 0.99, 0.999, 0.999, 0.999]) and found[2] == 0.999
+    assert still.discount_at(0.1) == pytest.approx(0.5)
+    plain, *_ = build_population(PopulationConfig())
+    assert {plain.discount_at(progress) for progress in (0.0, 0.3, 1.0)} == {0.997}
+    shorter = build_population(dataclasses.replace(config, policies=1))
+    assert [p.first_discount for p in shorter] == [0.9]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "why"),
+    [
+        ({"first_discounts": (0.9,)}, "one per policy"),
+        ({"first_discounts": (0.9, 1.0, 0.9)}, "below 1"),
+        ({"first_discounts": (0.9, 0.9, 0.9), "discounts": (0.9, 1.0, 0.9)}, "below 1"),
+        ({"first_discounts": (0.9, -0.1, 0.9)}, "first_discounts"),
+        ({"discount_ramp": 0.0}, "discount_ramp"),
+    ],
+)
+def test_horizons_that_cannot_grow_are_refused(wishes, why):
+    with pytest.raises(UserError, match=why):
+        PopulationConfig(**wishes)
 
 
 def test_the_first_policies_alone():

@@ -172,6 +172,27 @@ def test_each_learner_reads_its_own_state_discount_and_shaping():
     torch.testing.assert_close(e.v_target[-2], last[0] + 0.5 * last[1])
 
 
+@pytest.mark.parametrize(("progress", "discount"), [(0.0, 0.0), (0.25, 0.5), (0.5, 0.75), (1.0, 0.75)])
+def test_targets_and_their_bound_follow_a_discount_that_grows(progress, discount):
+    net = network()
+    constant_value(net, 0.0)
+    policy = PolicyHyperParameters(0, 0.75, "identity", first_discount=0.0, ramp=0.5)
+    free, bound = (
+        Learner(policy, net, learner(net, bound_targets=yes)._config, net.target, target_of(net))
+        for yes in (False, True)
+    )
+    for who in (free, bound):
+        who.schedule(progress)
+    data = on_policy(free, batch())
+    e = free.estimate(data)
+    last = data.reward[-2:]
+    torch.testing.assert_close(e.v_target[-2], last[0] + discount * last[1])
+    assert free.discount == pytest.approx(discount)
+    large = replace(data, reward=torch.full_like(data.reward, 2.0))
+    limit = 2.0 / (1.0 - discount)
+    torch.testing.assert_close(bound._largest_return(large.reward), torch.full_like(last[0, 0], limit))
+
+
 def test_the_entropy_controlled_target_follows_the_tau_of_its_component():
     """Policy 1 is played by components 1 and 2; its learner follows the first of them."""
     mapping = build_mapping(BehaviorConfig(components=(0, 1)), 2)
