@@ -6,6 +6,7 @@ one of them is first used.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
         resume,
         train,
     )
+
+# Threads that share a matrix product wait for each other busily, on Linux for milliseconds.  Beside other
+# processes on the same cores that is a waste of a factor (docs/performance.md); torch must not be loaded yet.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 __version__ = "0.1.0"
 
