@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
 # Threads that share a matrix product wait for each other busily, on Linux for milliseconds.  Beside other
-# processes on the same cores that is a waste of a factor (docs/performance.md); torch must not be loaded yet.
+# processes on the same cores that is many times slower (docs/performance.md).  torch must not be loaded yet.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 

@@ -62,10 +62,8 @@ class PolicyHyperParameters:
     index: int
     discount: float
     shaping: str
-    first_discount: float | None = None  # where it begins; None: there
-    ramp: float = (
-        1.0  # share of the run in which the horizon grows from the first discount's to the last one's
-    )
+    first_discount: float | None = None  # at the beginning of the run; None: `discount` throughout
+    ramp: float = 1.0  # share of the run after which `discount` is reached
 
     def discount_at(self, progress: float) -> float:
         """`progress` of the run's budget spent; the horizon 1 / (1 - discount) is multiplied evenly."""

@@ -64,9 +64,9 @@ class Eval:
         if said:
             print("; ".join(said))
         columns = [column for column in _COLUMNS if column in found["favourite"]]
-        print(f"{'way':<14}" + "".join(f"{_COLUMNS[column]:>11}" for column in columns))
+        print(f"{'way':<14}" + "".join(f" {_COLUMNS[column]:>10}" for column in columns))
         for way, facts in found.items():
-            print(f"{way:<14}" + "".join(_cell(facts[column], 11) for column in columns))
+            print(f"{way:<14}" + "".join(" " + _cell(facts[column], 10) for column in columns))
         return 0
 
 

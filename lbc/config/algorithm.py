@@ -22,8 +22,8 @@ class PopulationConfig:
     discounts: tuple[float, ...] = (0.997, 0.999, 0.99)
     shapings: tuple[str, ...] = ("sqrt", "log", "tanh")  # or clip, identity, "module:function"
     policies: int = 0  # only the first so many of them; 0: all
-    first_discounts: tuple[float, ...] = ()  # where they begin; empty: there
-    discount_ramp: float = 0.5  # share of the run in which horizons grow from the first to the others
+    first_discounts: tuple[float, ...] = ()  # at the beginning of the run; empty: `discounts` throughout
+    discount_ramp: float = 0.5  # share of the run after which `discounts` are reached
 
     @property
     def size(self) -> int:

@@ -119,10 +119,10 @@ class Learner:
         self._target = target
         self._policy_of = policy_of
         self._optimizer = AdamW(network.parameters(), config)
-        self._entropy_scaling = torch.full_like(network.scale.sigma, config.entropy_scaling)
-        self._discount = torch.zeros_like(network.scale.sigma)
-        self._hurry = torch.ones_like(network.scale.sigma)  # 1 - discount, not below 0.0001
-        self._look_ahead(0.0)
+        self._entropy_scaling, self._discount, self._hurry = (  # `_hurry`: 1 - discount, not below 0.0001
+            torch.zeros_like(network.scale.sigma) for _ in range(3)
+        )
+        self._follow(0.0)
         self.gradient_norm = float("nan")  # of the last update, before clipping
         self.setbacks = 0  # times that it had to go back to earlier weights
         self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is differentiated
@@ -223,6 +223,7 @@ class Learner:
             "updates": self.updates,
             "gradient_norm": self.gradient_norm,
             "setbacks": self.setbacks,
+            "progress": self._progress,
         }
 
     def resume(self, state: dict[str, Any]) -> None:
@@ -230,6 +231,7 @@ class Learner:
         self.restore_optimizer(state["optimizer"])
         self.updates, self.gradient_norm = state["updates"], state["gradient_norm"]
         self.setbacks = state.get("setbacks", 0)
+        self._follow(state.get("progress", 0.0))  # a report may come before the next update
 
     def schedule(self, progress: float) -> None:
         """Learning rate, weight decay, entropy bonus and discount for the next update, `progress` of the
@@ -240,11 +242,13 @@ class Learner:
         rate = config.learning_rate * SCHEDULES[config.learning_rate_schedule](progress, warmup)
         decay = config.weight_decay * SCHEDULES[config.weight_decay_schedule](progress, warmup)
         self._optimizer.schedule(rate, decay)
-        bonus = SCHEDULES[config.entropy_schedule](progress, 0.0)
-        self._entropy_scaling.fill_(config.entropy_scaling * bonus)
-        self._look_ahead(progress)
+        self._follow(progress)
 
-    def _look_ahead(self, progress: float) -> None:
+    def _follow(self, progress: float) -> None:
+        """What the loss itself has of the schedules."""
+        self._progress = progress
+        bonus = SCHEDULES[self._config.entropy_schedule](progress, 0.0)
+        self._entropy_scaling.fill_(self._config.entropy_scaling * bonus)
         self.discount = self.policy.discount_at(progress)
         self._discount.fill_(self.discount)
         self._hurry.fill_(1.0 - min(self.discount, 0.9999))

@@ -33,7 +33,7 @@ KEYS = (
     "eval_score",
     "updates",
 )
-POLICY_KEYS = ("target_entropy", "policy_units_alive")
+POLICY_KEYS = ("target_entropy", "policy_units_alive", "discount")
 LINES = 200  # of a kept curve
 _RESUMED = re.compile(r" --resume[ =](?:'[^']*'|\S+)")
 _OUT = re.compile(r" --out[ =](?:'[^']*'|\S+)")

@@ -87,6 +87,26 @@ def test_a_resumed_run_equals_an_uninterrupted_one(game, frames, stops, tmp_path
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_reports_right_after_a_resume_know_the_schedules(tmp_path):
+    """Bonus and discount are those of the last update, also where a report comes before the next one."""
+    config = catch_config(
+        run={"frames": 600, **QUIET, "reports": 100},
+        population={"first_discounts": (0.5, 0.6, 0.7)},
+        learner={"entropy_scaling": 0.1, "entropy_schedule": "linear"},
+    )
+    whole, pieces = Notebook(), Notebook()
+    train(config, whole, tmp_path / "whole", lambda: False)
+    train(config, pieces, tmp_path / "pieces", StopAfter(30))
+    for steps in (1, 1, 9, 1):
+        train(config, pieces, tmp_path / "pieces", StopAfter(steps), resume=True)
+    train(config, pieces, tmp_path / "pieces", lambda: False, resume=True)
+    assert told(pieces) == told(whole)
+    found = [
+        report["policies"][0]["discount"] for report in told(whole) if "discount" in report["policies"][0]
+    ]
+    assert found[0] < 0.6 and found[-1] == 0.997 and found == sorted(found)
+
+
 def test_a_local_run_goes_on_with_its_counters_weights_and_bandits(tmp_path):
     config = local_config(run={"frames": 1800, **QUIET})
     first = train(config, Notebook(), tmp_path, StopAfter(300))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lbc.studies.archive import LINES, labels, main, reached
+from lbc.studies.archive import LINES, POLICY_KEYS, labels, main, reached
 
 
 def run_directory(path, seed: int, scores: list[float], json_config: bool = False) -> None:
@@ -55,7 +55,7 @@ def test_a_second_sitting_that_reports_less_often_keeps_its_curve(tmp_path):
 
 def test_what_is_kept_of_each_policy_and_of_reports_without_frames(tmp_path):
     run_directory(tmp_path / "a", 1, [])
-    policies = [{"target_entropy": 0.123456, "policy_units_alive": 0.5, "much": 1}]
+    policies = [{"target_entropy": 0.123456, "policy_units_alive": 0.5, "discount": 0.9, "much": 1}]
     lines = [{"frames": count, "policies": policies} for count in range(1, 300)]
     lines.insert(250, {"x": 1})
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -64,7 +64,7 @@ def test_what_is_kept_of_each_policy_and_of_reports_without_frames(tmp_path):
     text = (tmp_path / "label" / "seed1" / "metrics.jsonl").read_text()
     kept = [json.loads(line) for line in text.splitlines()]
     assert len(kept) <= LINES and kept[0]["frames"] <= 2 and kept[-1]["frames"] == 299
-    assert all(set(line["policies"][0]) == {"target_entropy", "policy_units_alive"} for line in kept)
+    assert all(set(line["policies"][0]) == set(POLICY_KEYS) for line in kept)
 
 
 def test_reached_is_the_first_report_at_that_height(tmp_path):
