@@ -87,9 +87,9 @@ def test_everything_that_a_run_computes_has_a_kernel_there(sections, monkeypatch
     assert not runs_on_apple("linalg_eig", listed)
     closes = ReturnMonitor._close
 
-    def on_the_host(self, e):
+    def on_the_host(self, *told):
         with _disable_current_modes():
-            closes(self, e)
+            closes(self, *told)
 
     monkeypatch.setattr(ReturnMonitor, "_close", on_the_host)
     run = SerialRun(catch_config(run={"precision": "float32"}, **sections))
