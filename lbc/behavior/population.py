@@ -63,7 +63,7 @@ class PolicyHyperParameters:
     discount: float
     shaping: str
     first_discount: float | None = None  # at the beginning of the run; None: `discount` throughout
-    ramp: float = 1.0  # share of the run after which `discount` is reached
+    ramp: float = 0.5  # share of the run after which `discount` is reached
 
     def discount_at(self, progress: float) -> float:
         """`progress` of the run's budget spent; the horizon 1 / (1 - discount) is multiplied evenly."""

@@ -53,7 +53,7 @@ def test_partial_explanation_by_hand():
 
 def test_returns_are_discounted_as_they_are_today():
     """Half of the run spent, the horizon halfway from 1 to 4 steps: 2, so that a discount of 1/2 is exact."""
-    growing = (PolicyHyperParameters(0, 0.75, "identity", first_discount=0.0),)
+    growing = (PolicyHyperParameters(0, 0.75, "identity", first_discount=0.0, ramp=1.0),)
     monitors = [ReturnMonitor(growing, envs=1) for _ in range(2)]
     for monitor, progress in zip(monitors, (0.5, 1.0), strict=True):
         for rewards, values in (([0.0, 4.0], [2.0, 4.0, 0.0]), ([0.0, -2.0], [-1.0, -2.0, 0.0])):
