@@ -38,7 +38,6 @@ ACTING, LEARNING = 240, 1312  # observations: a group of 480 environments; 32 se
 ACTIONS = 18
 WAYS = ("in_turn", "streams", "batched", "as_built")
 
-
 Tensors = dict[str, Tensor]
 
 
@@ -71,7 +70,7 @@ class Ways:
         self._streams = [torch.cuda.Stream() for _ in range(policies)] if device == "cuda" else []
 
     def in_turn(self) -> list[Tensor]:
-        return [x for i in range(len(self._weights)) for x in self._alone(i, self._seen)]
+        return self._in_a_row(self._seen)
 
     def streams(self) -> list[Tensor]:
         return self._apart(self._seen)
@@ -85,9 +84,12 @@ class Ways:
 
         return self._outcome(torch.vmap(said)(self._stacked, self._buffers), self._stacked)
 
+    def _in_a_row(self, seen: Tensor | Stack) -> list[Tensor]:
+        return [x for i in range(len(self._weights)) for x in self._alone(i, seen)]
+
     def _apart(self, seen: Tensor | Stack) -> list[Tensor]:
         if not self._streams:
-            return [x for i in range(len(self._weights)) for x in self._alone(i, seen)]
+            return self._in_a_row(seen)
         found, here = [], torch.cuda.current_stream()
         for i, stream in enumerate(self._streams):
             stream.wait_stream(here)

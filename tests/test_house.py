@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent / "lbc"
 ORDER = (
@@ -31,20 +26,6 @@ def rooms(path: Path) -> set[str]:
 def files() -> list[tuple[str, Path]]:
     parts = [(path, path.relative_to(ROOT).parts[0].removesuffix(".py")) for path in ROOT.rglob("*.py")]
     return [(room, path) for path, room in parts if room not in ("__init__", "__main__")]
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [({}, "5000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, "None")],
-)
-def test_threads_do_not_wait_busily_for_long(given, expected):
-    """It counts only where it comes before torch, so that importing lbc must not bring it."""
-    code = "import lbc, os, sys; print(os.environ.get('GOMP_SPINCOUNT'), 'torch' in sys.modules)"
-    plain = {k: x for k, x in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=plain | given, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [expected, "False"]
 
 
 def test_every_room_has_its_place() -> None:

@@ -12,7 +12,7 @@ from benchmarks import population
 
 @pytest.mark.parametrize("learning", [False, True])
 def test_the_ways_agree(learning):
-    ways = population.Ways(2, 5, "cpu", learning)
+    ways = population.Ways(2, 16, "cpu", learning)
     one_by_one, batched = ways.call("in_turn")(), ways.call("batched")()
     for own, built in zip(one_by_one, ways.call("as_built")(), strict=True):
         torch.testing.assert_close(built, own)
@@ -21,7 +21,7 @@ def test_the_ways_agree(learning):
         for policy in range(2):
             alone = one_by_one[policy * parts + i].float()
             difference = (together[policy].float() - alone).norm() / alone.norm()
-            assert float(difference) < 0.1, i  # bfloat16, summed in another order
+            assert float(difference) < 0.05, i  # bfloat16, summed in another order
 
 
 def test_it_measures_all_of_them(tmp_path, capsys):
