@@ -155,12 +155,12 @@ def _rate(run: Run, seconds: float) -> float:
     return (run.tracker.frames - frames) / (time.perf_counter() - begun)
 
 
-def memory() -> float:
-    """MB that this process and all below it hold, shared pages counted once (Linux; else 0)."""
+def memory(pid: int = 0) -> float:
+    """MB that a process (or this one) and all below it hold, shared pages counted once (Linux; else 0)."""
     total = 0.0
-    for pid in process_tree(os.getpid()):
+    for each in process_tree(pid or os.getpid()):
         try:
-            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            text = Path(f"/proc/{each}/smaps_rollup").read_text()
         except OSError:
             continue
         total += sum(float(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
