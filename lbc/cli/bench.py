@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ class Bench:
         preset: Preset or card file, with overlays after '+'.
         env: Games to measure, by default the preset's.
         minutes: Time for each game; starting and warming up are not counted.
-        json: Print one JSON object instead of tables.
+        json: Print one JSON object; the tables go to stderr.
         runtime: local or serial.
         set: Change one config value, as in actor.num_envs=512.
     """
@@ -48,8 +50,8 @@ class Bench:
             for game in self.env or (None,)
         ]
         found: list[Speed] = []
+        say = partial(print, file=sys.stderr if self.json else sys.stdout, flush=True)
         for config in configs:
-            say = (lambda text: None) if self.json else (lambda text: print(text, flush=True))
             say(f"{config.environment.id}, {self.preset}")
             found.append(measure(config, 60.0 * self.minutes / 5, say))
             say(_table(found[-1]))

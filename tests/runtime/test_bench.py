@@ -63,7 +63,9 @@ def test_the_command_prints_a_table_or_json(capsys):
     text = capsys.readouterr().out
     assert "trained / bare" in text and "waiting for the games" in text
     assert main(["bench", "--preset", "catch", "--runtime", "serial", "--json", *TINY]) == 0
-    found = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    assert "trained / bare" in err
+    found = json.loads(out)
     assert found["games"][0]["environment"] == "catch" and found["games"][0]["trained"] > 0
     assert found["machine"]["usable_cores"] <= (os.cpu_count() or 1)
 
