@@ -109,10 +109,11 @@ def evaluate(
     seed: int = 0,
     device: str = "auto",
     allow_code: bool = False,
+    ways: Sequence[str] = (),
 ) -> dict[str, Scores]:
-    """Whole episodes in every way that an agent, or the agent of a run directory, can play."""
+    """Whole episodes in every way that an agent, or the agent of a run directory, can play, or in these."""
     found = agent if isinstance(agent, Agent) else load_agent(agent, device, allow_code)
-    return evaluate_agent(found, episodes, seed)
+    return evaluate_agent(found, episodes, seed, ways=ways)
 
 
 def _train(session: Session, callbacks: Sequence[Callback], show: bool) -> TrainedRun:

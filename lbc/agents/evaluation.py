@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from lbc.actor import play_episodes, ways_to_play
 from lbc.agents.agent import Agent
 from lbc.environments import make
-from lbc.errors import UserError
+from lbc.errors import UserError, nearest
 from lbc.interfaces import VectorEnvironment
 from lbc.types import EnvironmentStep
 
@@ -55,9 +55,13 @@ class Scores:
 
 
 def evaluate(
-    agent: Agent, episodes: int = 32, seed: int = 0, told: Callable[[int, int], None] | None = None
+    agent: Agent,
+    episodes: int = 32,
+    seed: int = 0,
+    told: Callable[[int, int], None] | None = None,
+    ways: Sequence[str] = (),
 ) -> dict[str, Scores]:
-    """`episodes` in each way:
+    """`episodes` in each of the `ways`, by default in all:
 
     favourite       the psi that the controller favours
     training        psi as the controller draws it while training; left out where no checkpoint holds it
@@ -68,10 +72,14 @@ def evaluate(
     """
     if episodes < 1:
         raise UserError(f"episodes is {episodes}, but must be at least 1.")
-    ways = {name: np.tile(psi, (episodes, 1)) for name, psi in fixed_ways(agent).items()}
+    known = {name: np.tile(psi, (episodes, 1)) for name, psi in fixed_ways(agent).items()}
     if agent.controller is not None:
-        ways["training"] = _as_in_training(agent, episodes)
-    psi = np.concatenate(list(ways.values()))
+        known["training"] = _as_in_training(agent, episodes)
+    for way in ways:
+        if way not in known:
+            raise UserError(f"'{way}' is no way to play.{nearest(way, list(known))}")
+    wanted = dict.fromkeys(ways or known)  # once each, in the order that was asked for
+    psi = np.concatenate([known[way] for way in wanted])
     environment = make(agent.config.environment, len(psi))
     try:
         parts = (agent.networks, agent.population, agent.mapping, agent.target)
@@ -79,8 +87,8 @@ def evaluate(
         played = play_episodes(watched, *parts, psi, seed, agent.device, agent.dtype)
     finally:
         environment.close()
-    by_way = (x.reshape(len(ways), episodes) for x in played)
-    return dict(zip(ways, map(Scores, *by_way), strict=True))
+    by_way = (x.reshape(len(wanted), episodes) for x in played)
+    return dict(zip(wanted, map(Scores, *by_way), strict=True))
 
 
 class _Counted:

@@ -28,6 +28,7 @@ class Eval:
     Args:
         directory: Directory of the run.
         episodes: In each way.
+        ways: Which, as in favourite training component_1; by default all.
         seed: Of games and actions.
         device: Where the policies think: cpu, cuda, or auto.
         json: Print one JSON object instead of a table.
@@ -36,6 +37,7 @@ class Eval:
 
     directory: str
     episodes: int = 32
+    ways: tuple[str, ...] = ()
     seed: int = 0
     device: str = "auto"
     json: bool = False
@@ -46,7 +48,8 @@ class Eval:
         from lbc.reporting import RunDirectory
 
         agent = load_agent(self.directory, self.device, self.allow_code)
-        scores = evaluate(agent, self.episodes, self.seed, _Progress().told if sys.stderr.isatty() else None)
+        told = _Progress().told if sys.stderr.isatty() else None
+        scores = evaluate(agent, self.episodes, self.seed, told, self.ways)
         ways = sorted(scores, key=lambda way: way.startswith("component"))  # both mixtures first
         found = {way: _facts(scores[way]) | _beside_humans(agent.spec.id, scores[way]) for way in ways}
         head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
@@ -63,7 +66,7 @@ class Eval:
         said = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in _protocol(agent).items()]
         if said:
             print("; ".join(said))
-        columns = [column for column in _COLUMNS if column in found["favourite"]]
+        columns = [column for column in _COLUMNS if column in next(iter(found.values()))]
         print(f"{'way':<14}" + "".join(f" {_COLUMNS[column]:>10}" for column in columns))
         for way, facts in found.items():
             print(f"{way:<14}" + "".join(" " + _cell(facts[column], 10) for column in columns))

@@ -60,6 +60,7 @@ _LISTS = {
     "--set": r"\w+\.\w+=",
     "--seeds": r"\d",
     **dict.fromkeys(("--env", "--runs", "--only", "--task", "--games", "--cards"), r"(?!--)"),
+    "--ways": r"(fav|train|comp)\w*$",  # not the directory of a run
 }
 
 

@@ -38,8 +38,10 @@ class Suite:
         runtime: serial or local, instead of the card's.
         set: Change one config value of every run, as in actor.num_envs=8.
         evaluate: Episodes that every finished run plays, as lbc eval does; kept in its eval.json.
+        ways: In which ways it plays them, favourite among them; by default in all.
         out: Folder of the queue; alone, with a queue in it, goes on with that.
-        jobs: Runs at a time, each with its share of the cores.
+        jobs: Runs at a time.
+        cores: Where several run at a time, split (each has its share) or shared (all have all).
         budget: Minutes of wall time, after which everything has been stopped; the next call goes on.
         stale: A run whose card has changed since: refuse, keep or rerun.
         dry_run: Show the queue and what is left of it; runs nothing.
@@ -53,8 +55,10 @@ class Suite:
     runtime: str | None = None
     set: tuple[str, ...] = ()
     evaluate: int | None = None
+    ways: tuple[str, ...] = ()
     out: str = "runs/suite"
     jobs: int = 1
+    cores: str = "split"
     budget: float | None = None
     stale: str = "refuse"
     dry_run: bool = False
@@ -100,8 +104,9 @@ class Suite:
             self.jobs,
             among=runs,
             evaluate=episodes,
+            ways=suite.ways,
             trained=trained,
-            one_core=False,
+            cores=self.cores,
             should_stop=lambda: stop.requested() or time.monotonic() >= end,
         )
         tables, written = write(states_of(runs), episodes, out)
@@ -131,6 +136,7 @@ class Suite:
             self.minutes or 0.0,
             self.runtime or "",
             self.evaluate or 0,
+            self.ways,
         )
 
     def _check(self) -> None:
@@ -147,6 +153,10 @@ class Suite:
             raise UserError(f"--frames is '{self.frames}', but must be at least 1.")
         if self.frames is not None and self.minutes is not None:
             raise UserError("--frames and --minutes contradict each other; give the budget in one of them.")
+        if self.ways and "favourite" not in self.ways:
+            raise UserError("--ways must name 'favourite', which is what the tables show.")
+        if self.cores not in ("split", "shared"):
+            raise UserError(f"--cores is '{self.cores}', but must be split or shared.")
         if "\0" in self.out:
             raise UserError(f"'{self.out}' is no path.")
         check_stale(self.stale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,9 +72,9 @@ class Run:
         where = ["--seed", str(self.seed), "--out", str(self.path)]
         return [sys.executable, "-m", "lbc", "train", self.variant.preset, *where, *sets]
 
-    def evaluation_command(self, episodes: int) -> list[str]:
+    def evaluation_command(self, episodes: int, ways: Sequence[str] = ()) -> list[str]:
         """Whoever trained it trusts the code that it names."""
-        how = ["--episodes", str(episodes), "--allow-code"]
+        how = ["--episodes", str(episodes), "--allow-code", *(["--ways", *ways] if ways else [])]
         return [sys.executable, "-m", "lbc", "eval", str(self.path), *how]
 
     def config(self) -> Config:

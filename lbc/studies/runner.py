@@ -51,16 +51,18 @@ def execute(
     *,
     among: Sequence[Run] = (),
     evaluate: int = 0,
+    ways: Sequence[str] = (),
     trained: Sequence[Run] = (),
-    one_core: bool = True,
+    cores: str = "one",
     should_stop: Callable[[], bool] = lambda: False,
 ) -> list[str]:
     """Does all ``runs``, ``jobs`` at a time; returns one sentence for each that failed.
 
     among: all runs of the queue, to be shown beside these; by default these.
     evaluate: episodes that each of them plays when it has been trained, as `lbc eval` does; 0: none.
+    ways: in which it plays them, by default in all.
     trained: runs that are to be evaluated only.
-    one_core: a run computes on one core; otherwise each gets its share of the cores.
+    cores: a run computes on `one` core, or they are `split` among the runs, or `shared` by all of them.
 
     When it should stop, and after Ctrl-C, every run ends cleanly and keeps what it has.
     """
@@ -68,7 +70,7 @@ def execute(
         _wait_until_free(run)
     jobs = jobs or usable_cores()
     waiting = [*((run, RUNNING) for run in runs), *((run, EVALUATING) for run in trained)]
-    cores = _Cores(jobs, one_core)
+    owners = _Cores(jobs, cores)
     active: dict[Run, _Job] = {}
     failures = list[str]()
     everybody = list(dict.fromkeys([*among, *runs]))
@@ -79,12 +81,12 @@ def execute(
         while (waiting or active) and not should_stop():
             while waiting and len(active) < jobs:
                 run, word = waiting.pop(0)
-                active[run], words[run] = _start(run, word, evaluate, cores), word
+                active[run], words[run] = _start(run, word, evaluate, ways, owners), word
             display.update([watches[run].state(words[run]) for run in everybody])
             time.sleep(POLL_SECONDS)
             for run in [run for run, job in active.items() if job.process.poll() is not None]:
                 job = active.pop(run)
-                cores.give_back(job.share)
+                owners.give_back(job.share)
                 failure = _ended(run, job)
                 words[run] = FAILED if failure else DONE
                 if failure:
@@ -110,14 +112,14 @@ class _Job:
 
 
 class _Cores:
-    """Gives each of ``count`` runs its share of the cores, where the system can; cards ask how many it is."""
+    """Split among ``count`` runs, each gets its share, where the system can; cards ask how many it is."""
 
-    def __init__(self, count: int, one_core: bool) -> None:
+    def __init__(self, count: int, use: str) -> None:
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        divided = not one_core and 1 < count <= len(cores)
+        divided = use == "split" and 1 < count <= len(cores)
         self._shares = [set(cores[k::count]) for k in range(count)] if divided else []
         self._free = list(range(len(self._shares)))
-        threads = 1 if one_core else len(cores) // count if divided else 0
+        threads = 1 if use == "one" else len(cores) // count if divided else 0
         names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
         self.environment = {**os.environ, **(dict.fromkeys(names, str(threads)) if threads else {})}
 
@@ -154,14 +156,14 @@ def _wait_until_free(run: Run) -> None:
             return
 
 
-def _start(run: Run, word: str, episodes: int, cores: _Cores) -> _Job:
+def _start(run: Run, word: str, episodes: int, ways: Sequence[str], cores: _Cores) -> _Job:
     if word == RUNNING:
         command = run.command()
         if not run.resumable():
             shutil.rmtree(run.path, ignore_errors=True)
             run.path.mkdir(parents=True)
     else:
-        command = run.evaluation_command(episodes)
+        command = run.evaluation_command(episodes, ways)
     run.failure.unlink(missing_ok=True)
     with (run.path / "log.txt").open("ab") as log:
         process = subprocess.Popen(

@@ -26,7 +26,7 @@ from lbc.studies.run import Run, Variant, slug
 
 FILE = "suite.toml"
 _HEAD = "# What `lbc suite` was asked for; `lbc suite --out` with this folder goes on.\n\n"
-_KINDS: dict[str, type] = {"games": str, "cards": str, "seeds": int, "set": str}  # those that are lists
+_KINDS: dict[str, type] = {"games": str, "cards": str, "seeds": int, "set": str, "ways": str}  # lists
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Suite:
     minutes: float = 0.0
     runtime: str = ""
     evaluate: int = 0  # episodes of each run when it has finished; 0: none
+    ways: tuple[str, ...] = ()  # in which it plays them; empty: in all
 
     def over(self, earlier: Suite) -> Suite:
         """What is said here, and what was said `earlier` about all else."""

@@ -57,6 +57,16 @@ def test_every_way_is_played_as_often_as_asked(run):
     )
 
 
+def test_only_the_ways_that_are_asked_for(run, capsys):
+    agent = load_agent(run)
+    found = evaluate(agent, episodes=3, ways=["training", "component_2", "training"])
+    assert list(found) == ["training", "component_2"] and len(found["training"].episodes) == 3
+    with pytest.raises(UserError, match=r"'compnent_2' is no way to play.*component_2"):
+        evaluate(agent, ways=["compnent_2"])
+    assert main(["eval", str(run), "--episodes", "2", "--ways", "component_1", "favourite", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["ways"]) == ["favourite", "component_1"]
+
+
 def test_somebody_hears_how_far_it_is(run):
     heard = []
     evaluate(load_agent(run), episodes=3, told=lambda *count: heard.append(count))

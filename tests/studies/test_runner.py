@@ -85,10 +85,19 @@ def test_each_of_several_runs_gets_its_share_of_the_cores(tmp_path: Path) -> Non
     says = WRITES + "import os; pathlib.Path(out, 'cores').write_text(repr(os.sched_getaffinity(0)))\n"
     says += "pathlib.Path(out, 'threads').write_text(os.environ['OMP_NUM_THREADS'])\n"
     runs = plan(study(foreign(says)), [1, 2, 3], tmp_path, frames=100)
-    assert execute(runs, jobs=2, stream=io.StringIO(), one_core=False) == []
+    assert execute(runs, jobs=2, stream=io.StringIO(), cores="split") == []
     first, second, third = (ast.literal_eval((run.path / "cores").read_text()) for run in runs)
     assert first | second == cores and not first & second and third in (first, second)
     assert (runs[0].path / "threads").read_text() == str(len(cores) // 2)
+
+
+def test_several_runs_may_share_all_cores(tmp_path: Path) -> None:
+    if not hasattr(os, "sched_getaffinity"):
+        pytest.skip("needs a system that says which cores there are")
+    says = WRITES + "import os; pathlib.Path(out, 'cores').write_text(repr(os.sched_getaffinity(0)))\n"
+    runs = plan(study(foreign(says)), [1, 2], tmp_path, frames=100)
+    assert execute(runs, jobs=2, stream=io.StringIO(), cores="shared") == []
+    assert all(ast.literal_eval((run.path / "cores").read_text()) == os.sched_getaffinity(0) for run in runs)
 
 
 def test_an_interrupt_ends_all_children(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_games_in_any_spelling_each_once_and_in_order() -> None:
         (["--games", "catch", "--cards", "catch", "--set", "environment.id=x"], "--env and --set"),
         (["--games", "catch", "--cards", "catch", "--budget", "0"], "--budget is 0, but must be positive"),
         (["--games", "catch", "--cards", "catch", "--jobs", "0"], "--jobs is 0"),
+        (["--games", "catch", "--cards", "catch", "--cores", "none"], "--cores is 'none'"),
+        (["--games", "catch", "--cards", "catch", "--ways", "training"], "must name 'favourite'"),
         (["--games", "catch", "--cards", "catch", "--runtime", "cloud"], "run.runtime is 'cloud'"),
         (["--games", "catch", "--cards", "catch", "--stale", "maybe"], "--stale is 'maybe'"),
     ],
@@ -272,7 +274,8 @@ def test_killed_and_gone_on_with(tmp_path: Path, capfd: pytest.CaptureFixture[st
     summary = json.loads((path / "summary.json").read_text())
     assert summary["outcome"] == "interrupted" and 0 < summary["frames"] < 2500
     before = [json.loads(line)["frames"] for line in begun(tmp_path)]
-    assert main(["suite", "--out", str(tmp_path), "--evaluate", "2"]) == 0
+    ways = ["--ways", "favourite", "component_2"]
+    assert main(["suite", "--out", str(tmp_path), "--evaluate", "2", *ways]) == 0
     after = [json.loads(line)["frames"] for line in begun(tmp_path)]
     assert after[: len(before) - 1] == before[:-1] and after == sorted(after) and after[-1] >= 2500
     (row,) = table(tmp_path)
@@ -281,6 +284,7 @@ def test_killed_and_gone_on_with(tmp_path: Path, capfd: pytest.CaptureFixture[st
         and float(row["evaluated"])
         == json.loads((path / "eval.json").read_text())["ways"]["favourite"]["mean"]
     )
+    assert list(json.loads((path / "eval.json").read_text())["ways"]) == ["favourite", "component_2"]
     said = capfd.readouterr().out
     assert "Scores, game by game" in said and f"wrote {tmp_path / 'suite.md'}" in said
     assert main(["suite", "--out", str(tmp_path)]) == 0
