@@ -127,6 +127,12 @@ class Actor:
         self._opening = self.environment.reset(seed)
         self._playing[:] = False
 
+    def keep(self, which: np.ndarray) -> None:
+        """Goes on with these environments alone; from now on `environment` must speak of no others."""
+        self.mind.keep(which)
+        self._psi, self._score, self._steps = self._psi[which], self._score[which], self._steps[which]
+        self._playing = self._playing[which]
+
     def episode_ages(self) -> np.ndarray:
         """Steps that each episode in flight has lasted: [E]."""
         return self._steps.copy()

@@ -14,6 +14,9 @@ from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.interfaces import VectorEnvironment
 from lbc.models.network import PolicyNetwork
+from lbc.types import EnvironmentStep
+
+FEW = 0.5  # share of the copies thought about that still play, at which the others are let go
 
 
 class Played(NamedTuple):
@@ -23,14 +26,49 @@ class Played(NamedTuple):
     steps: np.ndarray
 
 
+class _Remaining:
+    """Of an environment, the copies whose episode still counts; what the others do interests nobody."""
+
+    resumable = False
+
+    def __init__(self, environment: VectorEnvironment) -> None:
+        self._environment = environment
+        self.spec, self.close = environment.spec, environment.close
+        self.num_envs = environment.num_envs
+        self.copies = np.arange(self.num_envs)
+
+    def keep(self, which: np.ndarray) -> None:
+        self.copies = self.copies[which]
+        self.num_envs = len(which)
+
+    def reset(self, seed: int) -> EnvironmentStep:
+        return self._environment.reset(seed)
+
+    def send(self, actions: np.ndarray) -> None:
+        everybody = np.zeros(self._environment.num_envs, actions.dtype)
+        everybody[self.copies] = actions
+        self._environment.send(everybody)
+
+    def recv(self) -> EnvironmentStep:
+        seen = self._environment.recv()
+        if self.num_envs == self._environment.num_envs:
+            return seen
+        parts = (seen.frame, seen.reward, seen.terminated, seen.truncated, seen.first)
+        return EnvironmentStep(*(x[self.copies] for x in parts))
+
+    def step(self, actions: np.ndarray) -> EnvironmentStep:
+        self.send(actions)
+        return self.recv()
+
+
 class _Given:
     """psi as it was given, whatever the score."""
 
-    def __init__(self, psi: np.ndarray) -> None:
-        self._psi = psi
+    def __init__(self, psi: np.ndarray, remaining: _Remaining) -> None:
+        self._psi, self._remaining = psi, remaining
 
     def start(self, index: int) -> np.ndarray:
-        return np.asarray(self._psi[index])
+        return np.asarray(self._psi[self._remaining.copies[index]])
 
     def end(self, index: int, score: float | None) -> None:
         pass
@@ -49,16 +87,22 @@ def play_episodes(
 ) -> Played:
     """One episode per environment, played with psi [E, 2M].
 
-    Exactly the first episode of each environment counts, so long ones weigh as much as short ones.
+    Exactly the first episode of each environment counts, so long ones weigh as much as short ones.  Whenever
+    half of them have ended, the policies think about the other half alone: a few long games cost little.
     """
     count = environment.num_envs
     played = Played(np.full(count, np.nan), np.zeros(count, np.int64))
+    remaining = _Remaining(environment)
     mind = Mind(environment.spec, count, networks, population, mapping, target, seed, device, dtype)
-    actor = Actor(environment, mind, _Given(psi), seed)
-    while np.isnan(played.scores).any():
+    actor = Actor(remaining, mind, _Given(psi, remaining), seed)
+    while (playing := np.isnan(played.scores[remaining.copies])).any():
+        if playing.mean() <= FEW:
+            actor.keep(np.flatnonzero(playing))
+            remaining.keep(np.flatnonzero(playing))
         for end in actor.step().ended:
-            if np.isnan(played.scores[end.index]):
-                played.scores[end.index], played.steps[end.index] = end.score, end.steps
+            copy = remaining.copies[end.index]
+            if np.isnan(played.scores[copy]):
+                played.scores[copy], played.steps[copy] = end.score, end.steps
     environment.recv()  # the last step has been sent already
     return played
 

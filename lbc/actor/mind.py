@@ -80,6 +80,12 @@ class Mind:
         )
         return self._told(row, state, said.cpu().numpy())  # the step's only wait for the device
 
+    def keep(self, which: np.ndarray) -> None:
+        """Goes on with these environments alone: their numbers, rising."""
+        chosen = torch.as_tensor(which, device=self._device)
+        self._frames, self._since_first = self._frames[:, chosen], self._since_first[:, chosen]
+        self._state, self._action = self._state[:, :, chosen], self._action[chosen]
+
     def close(self) -> None:
         """Lets go of the environments' memory; called before they close."""
 
