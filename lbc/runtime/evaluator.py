@@ -58,6 +58,10 @@ class Evaluator:
         self._process.start()
         theirs.close()
 
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid or 0)
+
     def offer(self, experiment: Experiment, frames: int) -> None:
         if not self._listen() or not self._idle:
             return
