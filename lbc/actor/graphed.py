@@ -73,6 +73,12 @@ class GraphedMind(Mind):
         torch.cuda.synchronize()
         self._graph = graph
 
+    def keep(self, which: np.ndarray) -> None:
+        """The graph speaks of the memory as it was; the next thought captures another."""
+        self.close()
+        self._graph = None
+        super().keep(which)
+
     def close(self) -> None:
         if self._pinned is not None:
             torch.cuda.synchronize()
