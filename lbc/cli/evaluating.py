@@ -55,12 +55,12 @@ class Eval:
         head = {"environment": agent.spec.id, "frames": agent.frames, "seed": self.seed}
         head |= {"protocol": _protocol(agent), "favourite_psi": agent.favourite.tolist()}
         played = {way: facts | _episodes(scores[way]) for way, facts in found.items()}
-        text = json.dumps(head | {"ways": played}, indent=1)
         keep = RunDirectory(directory_of(self.directory)).evaluation
         if place_for(self.directory, keep.name) == keep:  # not for agents that come with lbc
-            keep.write_text(text + "\n", encoding="utf-8")
+            kept = json.dumps(head | {"ways": _earlier(keep, head) | played}, indent=1)
+            keep.write_text(kept + "\n", encoding="utf-8")
         if self.json:
-            print(text)
+            print(json.dumps(head | {"ways": played}, indent=1))
             return 0
         print(f"{agent.spec.id}, {self.episodes} episodes in each way, {agent.frames:,} frames of training")
         said = [f"{name.replace('_', ' ')} {_number(value)}" for name, value in _protocol(agent).items()]
@@ -205,6 +205,15 @@ def _facts(scores: Scores) -> dict[str, Any]:
         "different": scores.different,
     }
     return {name: value if value == value else None for name, value in facts.items()}
+
+
+def _earlier(path: Path, head: dict[str, Any]) -> dict[str, Any]:
+    """What the same agent played before, by the same rules; to be kept where it is not played again."""
+    from lbc.reporting.rundir import read_json
+
+    found = read_json(path)
+    ways = found.pop("ways", None)
+    return ways if found == head and isinstance(ways, dict) else {}
 
 
 def _episodes(scores: Scores) -> dict[str, list[float]]:

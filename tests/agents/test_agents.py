@@ -65,6 +65,12 @@ def test_only_the_ways_that_are_asked_for(run, capsys):
         evaluate(agent, ways=["compnent_2"])
     assert main(["eval", str(run), "--episodes", "2", "--ways", "component_1", "favourite", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["ways"]) == ["favourite", "component_1"]
+    assert main(["eval", str(run), "--episodes", "3", "--ways", "component_2"]) == 0
+    kept = json.loads((run / "eval.json").read_text())["ways"]
+    counts = {way: len(found["scores"]) for way, found in kept.items()}
+    assert counts == {"favourite": 2, "component_1": 2, "component_2": 3}, "what was played before is kept"
+    assert main(["eval", str(run), "--episodes", "2", "--ways", "component_2", "--seed", "1"]) == 0
+    assert list(json.loads((run / "eval.json").read_text())["ways"]) == ["component_2"], "other games"
 
 
 def test_somebody_hears_how_far_it_is(run):
