@@ -3,7 +3,7 @@
 It plays in rounds.  A round takes the weights and the controller's favourite psi as they are when it
 begins, plays some episodes in every way (the favourite; each component alone) and reports the mean
 scores with the frame count that the weights belong to.  It has the lowest priority and one thread:
-training does not wait for it.
+training does not wait for it, not even until it has read the weights.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Evaluator:
         self.latest: dict[str, Any] = {}
         self._rounds = 0
         self._idle = False  # until it says that it is ready
+        self._sending: threading.Thread | None = None
         context = process_context()
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
@@ -71,10 +72,18 @@ class Evaluator:
         ]
         seed = (experiment.config.run.seed + 1_000_003 * (self._rounds + 1)) % 2**30
         favourite = experiment.controller.favourite()
-        with contextlib.suppress(OSError):
-            self._pipe.send(_Round(frames, seed, favourite, weights))
-            self._idle = False
-            self._rounds += 1
+        self._idle = False
+        self._rounds += 1
+        work = _Round(frames, seed, favourite, weights)
+        self._sending = threading.Thread(
+            target=self._send, args=(work,), name="evaluator-weights", daemon=True
+        )
+        self._sending.start()
+
+    def _send(self, work: _Round) -> None:
+        """In a thread: many megabytes go through the pipe, at the pace of the process that reads them."""
+        with contextlib.suppress(OSError):  # it is gone, which `_listen` will find
+            self._pipe.send(work)
 
     def _listen(self) -> bool:
         """Reads what has arrived; False once the process is gone (training goes on without it)."""
@@ -88,9 +97,11 @@ class Evaluator:
         return True
 
     def close(self) -> None:
-        self._pipe.close()
         self._process.kill()
         self._process.join()
+        if self._sending is not None:
+            self._sending.join()  # nobody reads any more, so it has ended
+        self._pipe.close()
 
 
 def _evaluate(pipe: Connection, config: Config) -> None:

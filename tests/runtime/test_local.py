@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import random
 import signal
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -209,6 +210,23 @@ def test_training_goes_on_without_the_evaluator(started):
     for _ in range(30):
         run.step()
     assert run.report()["eval_error"] == "the evaluation process has ended"
+
+
+def test_nobody_waits_until_the_evaluator_has_read_the_weights(started):
+    """It may be stopped, or get no core for long, and they are larger than what a pipe holds."""
+    run = started(run={"evaluation_episodes": 2}, model={"head_units": 2048})
+    assert run.evaluator is not None
+    assert sum(x.nbytes for x in run.experiment.server.weights(0).values()) > 1e5
+    deadline = time.monotonic() + 60
+    while not run.evaluator._pipe.poll() and time.monotonic() < deadline:  # until it is ready
+        time.sleep(0.05)
+    os.kill(run.evaluator.pid, signal.SIGSTOP)
+    report = threading.Thread(target=run.report, daemon=True)
+    report.start()
+    report.join(60)
+    waits = report.is_alive()
+    os.kill(run.evaluator.pid, signal.SIGCONT)
+    assert not waits
 
 
 @pytest.mark.filterwarnings("ignore:environment process")
