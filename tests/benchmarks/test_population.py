@@ -10,11 +10,11 @@ import torch
 from benchmarks import population
 from benchmarks.timing import captured
 
-CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 @pytest.mark.parametrize("learning", [False, True])
-@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_cuda)])
 def test_the_ways_agree(device, learning):
     ways = population.Ways(2, 16, device, learning)
     one_by_one, batched = ways.call("in_turn")(), ways.call("batched")()
@@ -31,11 +31,11 @@ def test_the_ways_agree(device, learning):
                 same(other, own)
 
 
-@pytest.mark.parametrize("device", [CUDA])
+@on_cuda
 @pytest.mark.parametrize("way", population.WAYS)
-def test_a_replay_does_the_work(device, way):
+def test_a_replay_does_the_work(way):
     """What the benchmark times is the work and not an empty graph."""
-    ways = population.Ways(2, 16, device, learning=False)
+    ways = population.Ways(2, 16, "cuda", learning=False)
     plain, said = ways.call(way)(), []
     replay = captured(lambda: said.append(ways.call(way)()))
     for out in said[-1]:  # where the graph writes
