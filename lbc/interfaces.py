@@ -52,6 +52,19 @@ class VectorEnvironment(Protocol):
     def close(self) -> None: ...
 
 
+class Game(VectorEnvironment, Protocol):
+    """What every family is: it can also break off the episodes of some copies, between two steps.
+
+    ::
+
+        frame = game.begin_anew(which)      # [E] booleans; what all copies show now
+
+    Nobody hears how those episodes would have ended (`lbc.environments.staggered`).
+    """
+
+    def begin_anew(self, which: np.ndarray) -> np.ndarray: ...
+
+
 class Reporter(Protocol):
     """Whoever shows or keeps what a run says; handed in by the command line, called by a runtime.
 

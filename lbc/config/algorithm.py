@@ -260,12 +260,14 @@ class ActorConfig:
     pull_interval: int = 64  # d_pull: actor steps between two pulls from the parameter server
     workers: int = 0  # runtime 'local': environment processes; 0: one per core, from 8 cores on nearly two
     groups: int = 2  # runtime 'local': environments that step in turns, so that play and thought overlap
+    stagger_steps: int = 0  # each environment breaks one episode off, after 1 to so many steps; 0: none
 
     def __post_init__(self) -> None:
         at_least("actor", "num_envs", self.num_envs, 1)
         at_least("actor", "workers", self.workers, 0)
         at_least("actor", "groups", self.groups, 1)
         at_least("actor", "pull_interval", self.pull_interval, 1)
+        at_least("actor", "stagger_steps", self.stagger_steps, 0)
 
 
 @dataclass(frozen=True)

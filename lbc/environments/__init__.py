@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from lbc.config import EnvironmentConfig
 from lbc.environments import atari, gymnasium_vector, minatar, toy
+from lbc.environments.staggered import Staggered
 from lbc.errors import UserError, nearest
-from lbc.interfaces import VectorEnvironment
+from lbc.interfaces import Game, VectorEnvironment
 
 __all__ = ["list_ids", "make"]
 
 
-def make(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
-    """``num_envs`` copies of the game that ``config.id`` names."""
+def make(config: EnvironmentConfig, num_envs: int, stagger_steps: int = 0) -> VectorEnvironment:
+    """``num_envs`` copies of the game that ``config.id`` names.
+
+    With ``stagger_steps`` they do not stay together, though they begin together (`Staggered`).
+    """
     if num_envs < 1:
         raise UserError(f"num_envs must be at least 1 (there is nothing to step otherwise), it is {num_envs}")
+    game = _game(config, num_envs)
+    return Staggered(game, stagger_steps) if stagger_steps else game
+
+
+def _game(config: EnvironmentConfig, num_envs: int) -> Game:
     name = config.id
     if name == "catch":
         return toy.Catch(config, num_envs)

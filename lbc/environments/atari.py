@@ -114,6 +114,11 @@ class Atari:
         self._restarting = terminated | truncated
         return EnvironmentStep(frame, reward, terminated, truncated, first)
 
+    def begin_anew(self, which: np.ndarray) -> np.ndarray:
+        frame, _ = self._emulators.reset(options={"reset_mask": which})
+        self._restarting = self._restarting & ~which
+        return np.asarray(frame)
+
     def close(self) -> None:
         self._emulators = None  # ale-py's own close leaves the threads running
 

@@ -74,6 +74,11 @@ class EpisodeClock:
         self._elapsed[:] = 0
         self.restarting = np.zeros_like(self.restarting)
 
+    def begin_anew(self, which: np.ndarray) -> None:
+        """These copies have just been restarted."""
+        self._elapsed = np.where(which, 0, self._elapsed)
+        self.restarting = self.restarting & ~which
+
     def tick(self, terminated: np.ndarray) -> np.ndarray:
         """Count a step; an end that is also game over is not a truncation."""
         self._elapsed = np.where(self.restarting, 0, self._elapsed + 1)

@@ -101,6 +101,12 @@ class GymnasiumVector(InTwoHalves):
             reward = reward.astype(np.float32)
         return self._sound(EnvironmentStep(self._encode(observation), reward, terminated, truncated, first))
 
+    def begin_anew(self, which: np.ndarray) -> np.ndarray:
+        with _blaming(self.spec.id, "reset"):
+            observation, _ = self._environments.reset(options={"reset_mask": which})
+        self._restarting = self._restarting & ~which
+        return self._sound(opening_step(self._encode(observation))).frame
+
     def _sound(self, step: EnvironmentStep) -> EnvironmentStep:
         """A number that is none would spread into every weight; it is told where it came from."""
         for what, numbers in (("a reward", step.reward), ("an observation", step.frame)):

@@ -82,6 +82,12 @@ class MinAtar(InTwoHalves):
         truncated = self._clock.tick(terminated)
         return EnvironmentStep(self._draw(), reward, terminated, truncated, first)
 
+    def begin_anew(self, which: np.ndarray) -> np.ndarray:
+        for copy in np.flatnonzero(which):
+            self._games[copy].reset()
+        self._clock.begin_anew(which)
+        return self._draw()
+
     def close(self) -> None:
         pass
 

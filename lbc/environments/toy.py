@@ -49,6 +49,12 @@ class _ToyEnvironment(InTwoHalves):
         truncated = self._clock.tick(terminated)
         return EnvironmentStep(self._draw(), reward, terminated, truncated, first)
 
+    def begin_anew(self, which: np.ndarray) -> np.ndarray:
+        self._episode += which
+        self._restart(which)
+        self._clock.begin_anew(which)
+        return self._draw()
+
     def close(self) -> None:
         pass
 

@@ -57,7 +57,14 @@ class WorkerPool:
     They are built while the caller does something else; a group's `reset` waits for them.
     """
 
-    def __init__(self, config: EnvironmentConfig, num_envs: int, workers: int = 0, groups: int = 2) -> None:
+    def __init__(
+        self,
+        config: EnvironmentConfig,
+        num_envs: int,
+        workers: int = 0,
+        groups: int = 2,
+        stagger_steps: int = 0,
+    ) -> None:
         if num_envs % groups:
             raise UserError(
                 f"actor.num_envs is {num_envs}, but must be a multiple of actor.groups = {groups}."
@@ -76,7 +83,7 @@ class WorkerPool:
         try:
             for number in range(workers):
                 share = slice(bounds[number], bounds[number + 1])
-                self._workers.append(_Worker(context, number, config, share, memory))
+                self._workers.append(_Worker(context, number, config, share, memory, stagger_steps))
         except BaseException:
             self.close()
             raise
@@ -169,11 +176,17 @@ class _Worker:
     """The parent's end of one process."""
 
     def __init__(
-        self, context: Any, number: int, config: EnvironmentConfig, share: slice, memory: list[Shared]
+        self,
+        context: Any,
+        number: int,
+        config: EnvironmentConfig,
+        share: slice,
+        memory: list[Shared],
+        stagger_steps: int,
     ) -> None:
         self._number = number
         self._context = context
-        self._life = (config, share, memory)
+        self._life = (config, share, memory, stagger_steps)
         self.failures = 0
         self._in_a_row = 0
         self._steps = 0  # since the process was started
@@ -301,7 +314,9 @@ def process_context() -> Any:
     return context
 
 
-def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[Shared]) -> None:
+def _work(
+    pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[Shared], stagger_steps: int
+) -> None:
     """A worker's life: builds its copies, then does what it is told until its pipe ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
         signal.signal(number, signal.SIG_IGN)
@@ -311,7 +326,7 @@ def _work(pipe: Connection, config: EnvironmentConfig, share: slice, memory: lis
             arrays = [shared.arrays(share) for shared in memory]
             copies = share.stop - share.start
             one_thread = dataclasses.replace(config, threads=1)
-            games = [make(one_thread, copies) for _ in memory]
+            games = [make(one_thread, copies, stagger_steps) for _ in memory]
             pipe.send_bytes(_DONE)
             while (group := _obey(pipe, games, arrays, share.start)) is not None:
                 pipe.send_bytes(_DONE + group.to_bytes(4, "little"))

@@ -71,8 +71,9 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
     buffer_rng, controller_rng = np.random.default_rng(config.run.seed).spawn(2)
 
     elsewhere = bool(environments)
-    environments = tuple(environments) or (make(config.environment, config.actor.num_envs),)
-    spec, num_envs = environments[0].spec, config.actor.num_envs
+    num_envs = config.actor.num_envs
+    environments = tuple(environments) or (make(config.environment, num_envs, config.actor.stagger_steps),)
+    spec = environments[0].spec
     population = build_population(config.population)
     mapping = build_mapping(config.behavior, len(population))
     target = build_target(config.target, mapping, len(population))

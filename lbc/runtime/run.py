@@ -184,8 +184,9 @@ class LocalRun(Run):
     def __init__(self, config: Config) -> None:
         each = max(1, usable_cores() // config.population.size)
         torch.set_num_threads(config.run.threads or each)
+        actor = config.actor
         self.pool = WorkerPool(
-            config.environment, config.actor.num_envs, config.actor.workers, config.actor.groups
+            config.environment, actor.num_envs, actor.workers, actor.groups, actor.stagger_steps
         )
         try:
             super().__init__(config, self.pool.groups, concurrent=True)

@@ -10,7 +10,7 @@ import pytest
 
 from lbc.config import EnvironmentConfig
 from lbc.environments import make
-from lbc.interfaces import VectorEnvironment
+from lbc.interfaces import Game, VectorEnvironment
 from lbc.types import EnvironmentStep
 
 COPIES = 3
@@ -158,3 +158,27 @@ def test_wrong_actions_are_refused_before_they_reach_the_game(id: str) -> None:
             environment.step(np.array(wrong))
     environment.step(np.array([0, too_high - 1]))
     environment.close()
+
+
+def test_begin_anew_concerns_its_copies_alone(card: str, environment: Game) -> None:
+    actions = random_actions(environment, CARDS[card][1])
+    undisturbed = roll(environment, SEED, actions)
+    when = int(np.flatnonzero(undisturbed.ended[:, 1])[0])  # worst of all moments: its episode has just ended
+    environment.reset(SEED)
+    for row in actions[:when]:
+        seen = _copied(environment.step(row))
+    frame = environment.begin_anew(np.arange(COPIES) == 1).copy()
+
+    np.testing.assert_array_equal(frame[[0, 2]], seen.frame[[0, 2]])
+    later = [_copied(environment.step(row)) for row in actions[when:]]
+    for field in ("frame", "reward", "terminated", "truncated", "first"):
+        rows = np.stack([getattr(step, field) for step in later])
+        np.testing.assert_array_equal(rows[:, [0, 2]], getattr(undisturbed, field)[when + 1 :, [0, 2]], field)
+    assert not later[0].first[1], "it has begun already"
+    ends = np.array([step.terminated[1] or step.truncated[1] for step in later])
+    firsts = np.array([step.first[1] for step in later])
+    np.testing.assert_array_equal(firsts[1:], ends[:-1])
+    if card in ("atari", "sticky atari", "minatar with a clock"):
+        assert np.flatnonzero(ends)[0] == 9, "the clock begins anew, too"
+    if card in ("catch", "deepsea"):
+        assert frame[1, 0, 0].any(), "the ball is in the top row, the diver at the surface"
