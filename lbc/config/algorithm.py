@@ -172,7 +172,8 @@ class TargetConfig:
     bootstrap: bool = True  # value of the observation behind the last step of a sequence
     kl_threshold: float = 0.0  # drop policy gradients where KL(pi_i, mu) exceeds this (LASER); 0: keep all
     trust_ratio: float = 0.0  # drop those that would move a ratio beyond 1 +- this (PPO); 0: keep all
-    trust_centre: str = "behavior"  # that ratio: pi/mu (behavior), or pi/pi when the data was made (policy)
+    trust_centre: str = "behavior"  # that ratio: pi/mu, or pi over what the policy itself (policy) or all
+    # policies on average (population) said when the data was made
 
     def __post_init__(self) -> None:
         one_of("target", "policy", self.policy, ("printed", "entropy_controlled", "scale_free", "decoupled"))
@@ -184,7 +185,7 @@ class TargetConfig:
         within("target", "trace_lambda", self.trace_lambda, 0.0, 1.0)
         at_least("target", "kl_threshold", self.kl_threshold, 0.0)
         at_least("target", "trust_ratio", self.trust_ratio, 0.0)
-        one_of("target", "trust_centre", self.trust_centre, ("behavior", "policy"))
+        one_of("target", "trust_centre", self.trust_centre, ("behavior", "policy", "population"))
 
 
 @dataclass(frozen=True)

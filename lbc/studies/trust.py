@@ -24,7 +24,7 @@ from torch import Tensor
 from lbc.behavior import build_mapping, build_space
 from lbc.cards import resolve
 from lbc.config import BehaviorConfig
-from lbc.learner.learner import inside_trust_region
+from lbc.learner.learner import inside_trust_region, trust_centre
 from lbc.models.heads import taken
 from lbc.targets import importance_ratios, policy_loss
 
@@ -38,7 +38,7 @@ CHANCE = 0.05  # tau of a behavior that plays by chance
 
 @dataclass(frozen=True)
 class Rule:
-    centre: str  # of the trust region: behavior | policy | none
+    centre: str  # of the trust region: behavior | policy | population | none
     kappa: float = 1.0
 
 
@@ -87,8 +87,8 @@ def followed(rule: Rule, task: Task, seed: int) -> list[Tensor]:
             now = log_pi[policy, action]
             rho = importance_ratios(now.detach(), log_mu, real, clip=1.05)
             if rule.centre != "none":
-                then = torch.log_softmax(rule.kappa * acting[policy], dim=-1)[action]
-                centre = log_mu if rule.centre == "behavior" else then
+                then = torch.log_softmax(rule.kappa * acting, dim=-1)[:, action].T
+                centre = trust_centre(rule.centre, log_mu, then, policy)
                 rho = rho * inside_trust_region(now - centre, advantage, WIDTH)
             losses.append(policy_loss(now, rho, advantage, real))
         optimizer.zero_grad()
@@ -120,7 +120,7 @@ def _table(title: str, task: Task, seeds: int, number: Callable[[Tensor], float]
     print(f"| trust region around | kappa | {' | '.join(f'{update} updates' for update in shown)} |")
     print(f"|---|---|{'---|' * len(shown)}")
     middle = round(mean_tau(task.behavior), 2)
-    for rule in (Rule("none"), Rule("policy"), Rule("behavior"), Rule("behavior", middle)):
+    for rule in (*map(Rule, ("none", "policy", "population", "behavior")), Rule("behavior", middle)):
         runs = [followed(rule, task, seed) for seed in range(seeds)]
         cells = [f"{statistics.mean(number(run[update]) for run in runs):.2f}" for update in shown]
         print(f"| {rule.centre} | {rule.kappa} | {' | '.join(cells)} |", flush=True)

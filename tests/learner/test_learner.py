@@ -395,6 +395,20 @@ def test_kappa_is_the_inverse_temperature_of_the_target():
     torch.testing.assert_close(target.log_pi(0, phi, psi), torch.log_softmax(10.0 * phi, -1))
 
 
+def test_the_trust_region_can_be_centred_on_the_population():
+    """Two policies that gave the action taken 0.5 and 0.1: their even mixture gave it 0.3."""
+    net, data = (
+        network(target=TargetConfig("decoupled", trust_ratio=0.01, trust_centre="population")),
+        batch(ends=0.2),
+    )
+    said = torch.tensor([0.5, 0.1], dtype=data.log_pi.dtype).log()
+    data = replace(data, log_pi=said.expand(*data.log_pi.shape[:2], 2))
+    e = learner(net).estimate(data)
+    ratio = e.log_pi_t.exp() / 0.3
+    assert torch.equal(e.kept, e.real & torch.where(e.advantage > 0, ratio <= 1.01, ratio >= 0.99))
+    assert e.kept.any() and not e.kept[e.real].all()
+
+
 def test_the_trust_region_can_be_centred_on_the_behavior():
     net, data = network(target=TargetConfig("decoupled", trust_ratio=0.01)), batch(ends=0.2)
     e = learner(net).estimate(data)

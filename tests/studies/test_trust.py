@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from lbc.cards import resolve
 from lbc.studies.trust import CHANCE, SIGNAL, Rule, Task, better, entropy, followed, main
 
@@ -13,8 +15,9 @@ NOISE = Task(BEHAVIOR, updates=150)
 BY_CHANCE = Task(BEHAVIOR, updates=300, signal=SIGNAL, tau=CHANCE)
 
 
-def test_a_region_around_ones_own_past_adds_nothing():
-    assert entropy(followed(Rule("policy"), NOISE, seed=0)[-1]) > 0.98 * math.log(18)
+@pytest.mark.parametrize("centre", ["policy", "population"])
+def test_a_region_around_what_policies_said_adds_nothing(centre):
+    assert entropy(followed(Rule(centre), NOISE, seed=0)[-1]) > 0.98 * math.log(18)
 
 
 def test_a_region_around_a_sharper_behavior_sharpens():
@@ -26,7 +29,8 @@ def test_a_region_around_a_sharper_behavior_sharpens():
 def test_a_region_around_chance_allows_nothing_but_chance():
     around_mu = better(followed(Rule("behavior"), BY_CHANCE, seed=0)[-1])
     assert 1 / 18 < around_mu < 1.35 / 18
-    assert better(followed(Rule("policy"), BY_CHANCE, seed=0)[-1]) > 0.5
+    for centre in ("policy", "population"):
+        assert better(followed(Rule(centre), BY_CHANCE, seed=0)[-1]) > 0.5
 
 
 def test_the_tables(capsys):
@@ -34,5 +38,5 @@ def test_the_tables(capsys):
     noise, by_chance = capsys.readouterr().out.strip().split("\n\n")[1::2]
     for table in (noise, by_chance):
         lines = table.splitlines()
-        assert len(lines) == 6 and {line.count("|") for line in lines} == {5}
+        assert len(lines) == 7 and {line.count("|") for line in lines} == {5}
     assert "| behavior | 2.19 | 2.89 |" in noise and "| behavior | 2.19 | 0.06 |" in by_chance
