@@ -52,7 +52,7 @@ class Task:
     tau: float | None = None  # of all that is not on-policy; None: drawn
 
     def psi(self, kappa: float, rng: np.random.Generator) -> np.ndarray:
-        """[.., 2M] many to draw from, the last of them with one policy as it is."""
+        """[.., 2M] many to draw from; the on-policy share of them plays one policy as it is."""
         space = build_space(self.behavior, self.policies)
         drawn = np.stack([space.draw(rng.integers(space.regions), rng) for _ in range(4 * BATCH)])
         if self.tau is not None:
