@@ -82,7 +82,7 @@ def read_result(path: Path) -> Result:
         evaluation=read_evaluation(run),
         frames=int(last["frames"]),
         seconds=number_of(last.get("seconds")),
-        human=None if game is None else _reached(reports, game.human),
+        human=None if game is None else _reached(reports, game.human, _window(config)),
     )
 
 
@@ -100,7 +100,8 @@ def results_table(runs: Sequence[Result], root: Path = Path()) -> Table:
         tuple(tuple(row[i] for i in kept) for row in rows),
         (
             "Score: the last reported mean over training episodes, exploration included; mean over seeds, in "
-            "brackets each seed. Frames and minutes: of the longest seed.",
+            "brackets each seed. Frames and minutes: of the longest seed. Human level: of a mean over as many episodes "
+            "as the run reports on (100 at full size).",
         ),
     )
 
@@ -179,8 +180,17 @@ def _best(run: RunDirectory, reports: Sequence[Mapping[str, Any]]) -> float | No
     return max((number for number in map(number_of, candidates) if not math.isnan(number)), default=None)
 
 
-def _reached(reports: Sequence[Mapping[str, Any]], height: float) -> tuple[float, float] | None:
+def _window(config: Mapping[str, Any]) -> int:
+    run = config.get("run")
+    found = run.get("score_window") if isinstance(run, dict) else None
+    return found if isinstance(found, int) else 0
+
+
+def _reached(
+    reports: Sequence[Mapping[str, Any]], height: float, episodes: int
+) -> tuple[float, float] | None:
+    """The first report at `height`; not of the few games that end first, which may be the best (knock-outs)."""
     for report in reports:
-        if report["score_mean"] >= height:
+        if report["score_mean"] >= height and not number_of(report.get("episodes")) < episodes:
             return float(report["frames"]), number_of(report.get("seconds"))
     return None

@@ -33,6 +33,14 @@ def test_seeds_are_one_row_beside_people_and_the_paper(tmp_path: Path) -> None:
     assert "evaluation" not in row, "nobody has evaluated"
 
 
+def test_the_few_games_that_end_first_are_no_level(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", [20.0, 3.0, 15.0], settings=("run.score_window=100",))
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    told = [line | {"episodes": ended} for line, ended in zip(lines, (2, 150, 300), strict=True)]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told))
+    assert _cells([run])[0]["human level after"].startswith("3K")
+
+
 def test_evaluations_of_the_favourite_behavior(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", [1.0])
     (run / "summary.json").write_text('{"frames": 1000}')
