@@ -100,8 +100,8 @@ def results_table(runs: Sequence[Result], root: Path = Path()) -> Table:
         tuple(tuple(row[i] for i in kept) for row in rows),
         (
             "Score: the last reported mean over training episodes, exploration included; mean over seeds, in "
-            "brackets each seed. Frames and minutes: of the longest seed. Human level: of a mean over as many episodes "
-            "as the run reports on (100 at full size).",
+            "brackets each seed. Frames and minutes: of the longest seed. Human level: of a mean over as many "
+            "episodes as the run reports on (100 at full size).",
         ),
     )
 
@@ -189,7 +189,7 @@ def _window(config: Mapping[str, Any]) -> int:
 def _reached(
     reports: Sequence[Mapping[str, Any]], height: float, episodes: int
 ) -> tuple[float, float] | None:
-    """The first report at `height`; not of the few games that end first, which may be the best (knock-outs)."""
+    """The first report at `height`, but not of the few games that end first: they may be the best."""
     for report in reports:
         if report["score_mean"] >= height and not number_of(report.get("episodes")) < episodes:
             return float(report["frames"]), number_of(report.get("seconds"))
