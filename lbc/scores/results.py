@@ -100,8 +100,8 @@ def results_table(runs: Sequence[Result], root: Path = Path()) -> Table:
         tuple(tuple(row[i] for i in kept) for row in rows),
         (
             "Score: the last reported mean over training episodes, exploration included; mean over seeds, in "
-            "brackets each seed. Frames and minutes: of the longest seed. Human level: of a mean over as many "
-            "episodes as the run reports on (100 at full size).",
+            "brackets each seed. Frames and minutes: of the longest seed. Human level: of a mean over as "
+            "many episodes as the run reports on (100 at full size).",
         ),
     )
 
