@@ -191,6 +191,7 @@ def _reached(
 ) -> tuple[float, float] | None:
     """The first report at `height`, but not of the few games that end first: they may be the best."""
     for report in reports:
-        if report["score_mean"] >= height and not number_of(report.get("episodes")) < episodes:
+        too_few = number_of(report.get("episodes")) < episodes  # False where nobody counted: NaN
+        if report["score_mean"] >= height and not too_few:
             return float(report["frames"]), number_of(report.get("seconds"))
     return None
