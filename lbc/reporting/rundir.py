@@ -168,16 +168,17 @@ class Evaluated(NamedTuple):
 
     mean: float
     episodes: int
+    frames: int  # of training, at the checkpoint that played
 
 
 def read_evaluation(run: RunDirectory) -> Evaluated | None:
-    """Of the agent as the run left it; None where nobody has evaluated that one."""
+    """Of the agent after so many frames; the run may be further. None where nobody has evaluated."""
     found = read_json(run.evaluation)
     try:
         favourite = found["ways"]["favourite"]
         mean, episodes = float(favourite["mean"]), len(favourite["scores"])
-        if math.isfinite(mean) and found["frames"] == read_json(run.summary)["frames"]:
-            return Evaluated(mean, episodes)
+        if math.isfinite(mean):
+            return Evaluated(mean, episodes, int(found["frames"]))
     except (KeyError, TypeError, ValueError):
         pass  # another program's, or half of one
     return None

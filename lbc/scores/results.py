@@ -130,7 +130,7 @@ def _row(seeds: Sequence[Result], lbc: Mapping[str, float], root: Path) -> tuple
         first.task if game is None else game.name,
         first.label,
         _each([run.score for run in seeds]),
-        _evaluated([run.evaluation for run in seeds if run.evaluation is not None]),
+        _evaluated(seeds),
         max(bests) if bests else None,
         game.human if game else None,
         game.record if game else None,
@@ -148,8 +148,14 @@ def _each(scores: Sequence[float]) -> str:
     return f"{mean} ({', '.join(map(_rounded, scores))})" if told else mean
 
 
-def _evaluated(found: Sequence[Evaluated]) -> str | None:
-    return f"{_each([one.mean for one in found])}, {found[0].episodes} episodes" if found else None
+def _evaluated(seeds: Sequence[Result]) -> str | None:
+    """With the age of the agent that played, where the run has gone on without an evaluation since."""
+    found = [(run.evaluation, run.frames) for run in seeds if run.evaluation is not None]
+    if not found:
+        return None
+    earlier = [short(one.frames) for one, frames in found if one.frames < frames]
+    at = f", at {', '.join(earlier)}" if earlier else ""
+    return f"{_each([one.mean for one, _ in found])}, {found[0][0].episodes} episodes{at}"
 
 
 def _when(found: Sequence[tuple[float, float] | None]) -> str | None:

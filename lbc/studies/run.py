@@ -93,8 +93,14 @@ class Run:
 
     def evaluation(self, episodes: int) -> float | None:
         """Mean score of the favoured behavior, if so many episodes of this very agent were played."""
-        found = read_evaluation(RunDirectory(self.path))
-        return found.mean if found is not None and found.episodes == episodes else None
+        run = RunDirectory(self.path)
+        found = read_evaluation(run)
+        if found is None or (found.episodes, found.frames) != (
+            episodes,
+            read_json(run.summary).get("frames"),
+        ):
+            return None
+        return found.mean
 
     @property
     def failure(self) -> Path:

@@ -284,9 +284,15 @@ def test_killed_and_gone_on_with(tmp_path: Path, capfd: pytest.CaptureFixture[st
         and float(row["evaluated"])
         == json.loads((path / "eval.json").read_text())["ways"]["favourite"]["mean"]
     )
-    assert list(json.loads((path / "eval.json").read_text())["ways"]) == ["favourite", "component_2"]
+    evaluated = json.loads((path / "eval.json").read_text())
+    assert list(evaluated["ways"]) == ["favourite", "component_2"]
     said = capfd.readouterr().out
     assert "Scores, game by game" in said and f"wrote {tmp_path / 'suite.md'}" in said
+    (path / "eval.json").write_text(json.dumps(evaluated | {"frames": summary["frames"]}))
+    assert main(["suite", "--out", str(tmp_path), "--evaluate", "2", *ways]) == 0
+    assert json.loads((path / "eval.json").read_text())["frames"] == after[-1], (
+        "an earlier agent's is no evaluation"
+    )
     assert main(["suite", "--out", str(tmp_path)]) == 0
     assert "1 run, 1 done already" in capfd.readouterr().out
 
