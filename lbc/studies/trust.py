@@ -129,7 +129,7 @@ def _table(title: str, task: Task, seeds: int, number: Callable[[Tensor], float]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    preset = "atari-fast+decoupled"
+    preset = "atari-fast"
     parser.add_argument("--preset", default=preset, help="whose range of tau and on-policy share")
     parser.add_argument("--policies", type=int, default=3)
     parser.add_argument("--actions", type=int, default=18)

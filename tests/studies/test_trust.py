@@ -10,7 +10,7 @@ import pytest
 from lbc.cards import resolve
 from lbc.studies.trust import CHANCE, SIGNAL, Rule, Task, better, entropy, followed, main
 
-BEHAVIOR = resolve("atari-fast+decoupled").behavior
+BEHAVIOR = resolve("atari-fast").behavior
 NOISE = Task(BEHAVIOR, updates=150)
 BY_CHANCE = Task(BEHAVIOR, updates=300, signal=SIGNAL, tau=CHANCE)
 
