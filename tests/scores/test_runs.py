@@ -60,7 +60,7 @@ def test_machine_and_report_settings_make_no_other_card(tmp_path: Path) -> None:
 
 def test_equal_labels_of_different_cards_are_told_apart(tmp_path: Path) -> None:
     first = write_run(tmp_path / "x" / "main" / "seed1", [1.0])
-    second = write_run(tmp_path / "y" / "main" / "seed1", [2.0], settings=["buffer.replay=4"])
+    second = write_run(tmp_path / "y" / "main" / "seed1", [2.0], settings=["buffer.replay=1"])
     assert list(by_card(read_runs([first, second]))) == ["main", "main (2)"]
 
 
