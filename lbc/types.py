@@ -17,6 +17,7 @@ when ``first_{t+1}`` is false; losses and traces are masked by that one flag.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,15 @@ class EnvironmentStep:
     terminated: np.ndarray  # [E] bool: the game is over, its value is 0
     truncated: np.ndarray  # [E] bool: only the time is over, the value goes on
     first: np.ndarray  # [E] bool: first frame of an episode; the action before it was ignored
+
+    def part(self, which: np.ndarray) -> EnvironmentStep:
+        """Of some environments alone."""
+        return EnvironmentStep(*(getattr(self, f.name)[which] for f in fields(self)))
+
+    @staticmethod
+    def together(parts: Sequence[EnvironmentStep]) -> EnvironmentStep:
+        names = [f.name for f in fields(EnvironmentStep)]
+        return EnvironmentStep(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True)

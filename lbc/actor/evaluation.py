@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,12 @@ from lbc.actor.mind import Mind
 from lbc.behavior.mapping import BehaviorMapping
 from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
+from lbc.environments import Apart
 from lbc.interfaces import VectorEnvironment
 from lbc.models.network import PolicyNetwork
 from lbc.types import EnvironmentStep
 
-FEW = 0.5  # share of the copies thought about that still play, at which the others are let go
+FEW = 0.9  # share of the copies thought about that still play, at which the others are let go
 
 
 class Played(NamedTuple):
@@ -35,7 +37,7 @@ class _Remaining:
         self._environment = environment
         self.spec, self.close = environment.spec, environment.close
         self.num_envs = environment.num_envs
-        self.copies = np.arange(self.num_envs)
+        self.copies = self._sent = np.arange(self.num_envs)
 
     def keep(self, which: np.ndarray) -> None:
         self.copies = self.copies[which]
@@ -45,16 +47,19 @@ class _Remaining:
         return self._environment.reset(seed)
 
     def send(self, actions: np.ndarray) -> None:
-        everybody = np.zeros(self._environment.num_envs, actions.dtype)
-        everybody[self.copies] = actions
-        self._environment.send(everybody)
+        if isinstance(self._environment, Apart):
+            self._sent = self.copies
+            self._environment.send_to(self.copies, actions)
+        else:
+            everybody = np.zeros(self._environment.num_envs, actions.dtype)
+            everybody[self.copies] = actions
+            self._environment.send(everybody)
 
     def recv(self) -> EnvironmentStep:
         seen = self._environment.recv()
-        if self.num_envs == self._environment.num_envs:
+        if len(self._sent) == len(self.copies):
             return seen
-        parts = (seen.frame, seen.reward, seen.terminated, seen.truncated, seen.first)
-        return EnvironmentStep(*(x[self.copies] for x in parts))
+        return seen.part(np.searchsorted(self._sent, self.copies))
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
         self.send(actions)
@@ -84,11 +89,13 @@ def play_episodes(
     seed: int,
     device: torch.device,
     dtype: torch.dtype,
+    told: Callable[[int, int], None] | None = None,
 ) -> Played:
     """One episode per environment, played with psi [E, 2M].
 
     Exactly the first episode of each environment counts, so long ones weigh as much as short ones.  Whenever
-    half of them have ended, the policies think about the other half alone: a few long games cost little.
+    a tenth of them have ended, they are let go: nobody thinks about them any more, and where copies can be
+    stepped apart, nobody plays them.  `told` hears at every step how many of how many have ended.
     """
     count = environment.num_envs
     played = Played(np.full(count, np.nan), np.zeros(count, np.int64))
@@ -103,6 +110,8 @@ def play_episodes(
             copy = remaining.copies[end.index]
             if np.isnan(played.scores[copy]):
                 played.scores[copy], played.steps[copy] = end.score, end.steps
+        if told is not None:
+            told(int((~np.isnan(played.scores)).sum()), count)
     environment.recv()  # the last step has been sent already
     return played
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from lbc.actor import play_episodes, ways_to_play
 from lbc.agents.agent import Agent
-from lbc.environments import make
+from lbc.environments import make_apart
 from lbc.errors import UserError, nearest
-from lbc.interfaces import VectorEnvironment
-from lbc.types import EnvironmentStep
 
 
 @dataclass(frozen=True)
@@ -80,35 +78,14 @@ def evaluate(
             raise UserError(f"'{way}' is no way to play.{nearest(way, list(known))}")
     wanted = dict.fromkeys(ways or known)  # once each, in the order that was asked for
     psi = np.concatenate([known[way] for way in wanted])
-    environment = make(agent.config.environment, len(psi))
+    environment = make_apart(agent.config.environment, len(psi))
     try:
         parts = (agent.networks, agent.population, agent.mapping, agent.target)
-        watched = environment if told is None else _Counted(environment, told)
-        played = play_episodes(watched, *parts, psi, seed, agent.device, agent.dtype)
+        played = play_episodes(environment, *parts, psi, seed, agent.device, agent.dtype, told)
     finally:
         environment.close()
     by_way = (x.reshape(len(wanted), episodes) for x in played)
     return dict(zip(wanted, map(Scores, *by_way), strict=True))
-
-
-class _Counted:
-    """An environment that says how many of its copies have ended an episode."""
-
-    def __init__(self, environment: VectorEnvironment, told: Callable[[int, int], None]) -> None:
-        self._environment, self._told = environment, told
-        self.spec, self.num_envs, self.resumable = environment.spec, environment.num_envs, False
-        self._ended = np.zeros(environment.num_envs, bool)
-        self.reset, self.send, self.close = environment.reset, environment.send, environment.close
-
-    def recv(self) -> EnvironmentStep:
-        step = self._environment.recv()
-        self._ended |= step.terminated | step.truncated
-        self._told(int(self._ended.sum()), self.num_envs)
-        return step
-
-    def step(self, actions: np.ndarray) -> EnvironmentStep:
-        self.send(actions)
-        return self.recv()
 
 
 def fixed_ways(agent: Agent) -> dict[str, np.ndarray]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lbc.config import EnvironmentConfig
 from lbc.environments import atari, gymnasium_vector, minatar, toy
+from lbc.environments.apart import Apart
+from lbc.environments.cores import usable_cores
 from lbc.environments.staggered import Staggered
 from lbc.errors import UserError, nearest
 from lbc.interfaces import Game, VectorEnvironment
 
-__all__ = ["list_ids", "make"]
+__all__ = ["Apart", "list_ids", "make", "make_apart"]
 
 
 def make(config: EnvironmentConfig, num_envs: int, stagger_steps: int = 0) -> VectorEnvironment:
@@ -20,6 +24,18 @@ def make(config: EnvironmentConfig, num_envs: int, stagger_steps: int = 0) -> Ve
         raise UserError(f"num_envs must be at least 1 (there is nothing to step otherwise), it is {num_envs}")
     game = _game(config, num_envs)
     return Staggered(game, stagger_steps) if stagger_steps else game
+
+
+def make_apart(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
+    """The same copies for an evaluation: an `Apart` where it pays not to step all of them."""
+    if num_envs < 1 or not _is_atari(config.id):
+        return make(config, num_envs)
+    one = replace(config, threads=1)
+    return Apart(lambda: atari.Atari(one, 1), num_envs, at_once=config.threads or usable_cores())
+
+
+def _is_atari(name: str) -> bool:
+    return name.startswith(atari.PREFIX) or name in atari.games()
 
 
 def _game(config: EnvironmentConfig, num_envs: int) -> Game:

@@ -23,7 +23,7 @@ import torch
 from lbc.actor import play_episodes, ways_to_play
 from lbc.behavior import build_mapping, build_population, build_target
 from lbc.config import Config
-from lbc.environments import make
+from lbc.environments import make_apart
 from lbc.environments.workers import process_context
 from lbc.models import PolicyNetwork
 from lbc.runtime.experiment import Experiment, precision
@@ -119,7 +119,7 @@ def _evaluate(pipe: Connection, config: Config) -> None:
     target = build_target(config.target, mapping, len(population))
     components, episodes = len(mapping.components), config.run.evaluation_episodes
     one_thread = dataclasses.replace(config.environment, threads=1)
-    environment = make(one_thread, episodes * (components + 1))
+    environment = make_apart(one_thread, episodes * (components + 1))
     spec = environment.spec
     networks = [PolicyNetwork(spec, config.model, config.target).to(device, dtype) for _ in population]
     with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we

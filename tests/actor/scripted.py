@@ -14,11 +14,14 @@ class Scripted:
     a game with threads does, and draws into one and the same memory: an old frame is gone by then.
     """
 
-    def __init__(self, num_envs: int = 3, frame_stack: int = 1, image: bool = True) -> None:
+    def __init__(
+        self, num_envs: int = 3, frame_stack: int = 1, image: bool = True, shortest: int = 3
+    ) -> None:
         shape, kind = ((2, 3, 3), np.uint8) if image else ((4,), np.float32)
         self.spec = EnvironmentSpec("scripted", shape, kind, num_actions=3, frame_stack=frame_stack)
         self.num_envs = num_envs
         self.actions: list[np.ndarray] = []
+        self._lengths = shortest + np.arange(num_envs)
         self._rng = np.random.default_rng(0)
         self._frame = np.zeros((num_envs, *shape), kind)
         self._age = np.zeros(num_envs, np.int64)
@@ -31,11 +34,10 @@ class Scripted:
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
         self.actions.append(actions.copy())
-        length = 3 + np.arange(self.num_envs)
-        first = self._age == length
+        first = self._age == self._lengths
         self._episode += first
         self._age = np.where(first, 0, self._age + 1)
-        end = self._age == length
+        end = self._age == self._lengths
         terminated = end & (self._episode % 2 == 0)
         self._draw()
         reward = self._age.astype(np.float32)

@@ -9,6 +9,8 @@ import torch
 from lbc.actor import evaluation, play_episodes
 from lbc.actor.mind import Mind
 from lbc.behavior import TargetPolicy
+from lbc.environments import Apart
+from lbc.interfaces import VectorEnvironment
 from tests.actor.scripted import Scripted
 from tests.actor.test_actor import MAPPING, POPULATION, networks
 
@@ -16,7 +18,7 @@ COPIES = 24
 LENGTHS = 3 + np.arange(COPIES)  # of the scripted episodes
 
 
-def played(environment: Scripted, psi: np.ndarray) -> evaluation.Played:
+def played(environment: VectorEnvironment, psi: np.ndarray) -> evaluation.Played:
     parts = (networks(environment.spec), POPULATION, MAPPING, TargetPolicy(1.0, None))
     return play_episodes(environment, *parts, psi, 0, torch.device("cpu"), torch.float64)
 
@@ -56,3 +58,21 @@ def test_copies_that_still_play_do_not_notice_who_was_let_go(few, monkeypatch):
         assert (every[playing] == some[playing]).all(), t
         acted |= len(set(every[playing])) > 1
     assert acted, "actions differ between copies, or the comparison says nothing"
+
+
+def test_copies_that_can_be_stepped_apart_are_not_played_beyond_their_episode(monkeypatch):
+    monkeypatch.setattr(evaluation, "FEW", 0.99)
+    singles = [Scripted(1, frame_stack=12, shortest=length) for length in LENGTHS]
+    scores, steps = played(Apart(iter(singles).__next__, COPIES, at_once=2), behaviors(1.0))
+    assert steps.tolist() == LENGTHS.tolist()
+    assert scores.tolist() == [sum(range(length + 1)) for length in LENGTHS]
+    assert [len(one.actions) for one in singles] == (LENGTHS + 1).tolist()  # the end is seen one step later
+
+
+def test_whoever_listens_hears_how_many_have_ended():
+    heard = []
+    parts = (networks((game := Scripted(4)).spec), POPULATION, MAPPING, TargetPolicy(1.0, None))
+    play_episodes(
+        game, *parts, behaviors(1.0)[:4], 0, torch.device("cpu"), torch.float64, lambda *n: heard.append(n)
+    )
+    assert heard == [(0, 4)] * 3 + [(1, 4), (2, 4), (3, 4), (4, 4)]
