@@ -14,7 +14,6 @@ import os
 import signal
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ if __name__ == "__main__":  # started as a file: the checkout need not be instal
 
 from lbc.cards import resolve
 from lbc.runtime import LocalRun
+from lbc.runtime.bench import rate
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,6 @@ def measured(run: LocalRun, seconds: float, count: int) -> list[Pair]:
     finally:
         os.kill(pid, signal.SIGCONT)
     return pairs
-
-
-def rate(run: LocalRun, seconds: float) -> float:
-    frames, begun = run.tracker.frames, time.perf_counter()
-    while (spent := time.perf_counter() - begun) < seconds:
-        run.step()
-    return (run.tracker.frames - frames) / spent
 
 
 def core_seconds(pid: int) -> float:

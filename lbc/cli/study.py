@@ -20,7 +20,7 @@ class Study:
     """Answer a question that needs several runs: do what is missing, draw, and say what was found.
 
     Args:
-        name: ablation, entropy, kl, ladder, minatar, readings, regions, runtimes, toy or tsne.
+        name: ablation, atari, entropy, kl, ladder, minatar, readings, regions, runtimes, toy or tsne.
         seeds: How many, as in 3, or which, as in 4-6; by default the study's own number.
         frames: Budget of every run instead of the study's, as in 2M.
         jobs: Runs at a time; by default one per usable core.

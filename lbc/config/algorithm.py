@@ -273,7 +273,7 @@ class ActorConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    runtime: str = "local"  # serial: one process, deterministic | local: environment processes, threads
+    runtime: str = "local"  # serial: one process, deterministic | local: many processes
     frames: int = 1_000_000_000
     minutes: float = 0.0  # a time budget instead of frames; 0: none
     seed: int = 1
@@ -286,6 +286,7 @@ class RunConfig:
     device: str = "auto"  # auto | cpu | cuda | mps
     precision: str = "auto"  # float32 | float64 | bfloat16 (weights, losses float32) | auto: bfloat16 on CUDA
     evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
+    learner_processes: bool = True  # runtime 'local' on a CPU: a process for every learner, or else a thread
     cuda_graphs: bool = True  # runtime 'local' on CUDA: thoughts and updates as captured graphs
     threads: int = 0  # torch threads; 0: the usable cores ('local': shared among the learners)
     sinks: tuple[str, ...] = ("tensorboard",)  # also "wandb:project" and "mlflow:experiment"

@@ -75,6 +75,7 @@ class WorkerPool:
         self.spec: EnvironmentSpec = probe.spec
         probe.close()
         self.num_envs = num_envs
+        preload(__name__)
         context = process_context()
         shares = [len(part) for part in np.array_split(np.arange(size), workers)]  # copies of each worker
         bounds = np.cumsum([0, *shares]).tolist()
@@ -308,10 +309,19 @@ def usual_workers() -> int:
 def process_context() -> Any:
     """A server that is forked for every worker: quick, small, and clean of this process's threads."""
     methods = multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:
-        context.set_forkserver_preload(["lbc.environments.workers"])
-    return context
+    return multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+
+
+def preload(*modules: str) -> None:
+    """Starts the server of `process_context` with these modules, which its processes then have at once.
+
+    Where it runs already, it stays as it is.
+    """
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        from multiprocessing import forkserver  # not everywhere
+
+        forkserver.set_forkserver_preload(list(modules))
+        forkserver.ensure_running()
 
 
 def _work(

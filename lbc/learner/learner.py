@@ -216,6 +216,19 @@ class Learner:
     def restore_optimizer(self, state: dict[str, list[Tensor]]) -> None:
         self._optimizer.restore(state)
 
+    def live_tensors(self) -> list[Tensor]:
+        """All that updates change in place: weights, running statistics, moments."""
+        moments = self._optimizer.moments
+        return [
+            *self.network.state_dict(keep_vars=True).values(),
+            *(x for kept in moments.values() for x in kept),
+        ]
+
+    def live_in(self, places: Sequence[Tensor]) -> None:
+        """From now on these are its live tensors; their values are its state."""
+        for own, place in zip(self.live_tensors(), places, strict=True):
+            own.data = place
+
     def snapshot(self) -> dict[str, Any]:
         return {
             "network": self.network.state_dict(),

@@ -84,7 +84,7 @@ def trained_rate(config: Config, seconds: float) -> float:
     run = RUNTIMES[config.run.runtime](config)
     try:
         _warm(run, seconds)
-        return _rate(run, seconds)
+        return rate(run, seconds)
     finally:
         run.close()
 
@@ -112,7 +112,7 @@ def bare(config: Config, seconds: float, workers: int = 0, num_envs: int = 0) ->
 def _acting(run: Run, seconds: float) -> float:
     run.learning = False
     _steps_for(run, min(2.0, seconds))
-    return _rate(run, seconds)
+    return rate(run, seconds)
 
 
 def _training(run: Run, seconds: float, found: Speed) -> None:
@@ -123,7 +123,7 @@ def _training(run: Run, seconds: float, found: Speed) -> None:
     if run.experiment.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     updates, busy, begun = learners[0].updates, run.crew.busy, time.perf_counter()
-    found.trained = _rate(run, seconds)
+    found.trained = rate(run, seconds)
     spent = time.perf_counter() - begun
     report = run.report()
     found.updates = (learners[0].updates - updates) / spent
@@ -149,7 +149,8 @@ def _steps_for(run: Run, seconds: float) -> None:
     run.settle()
 
 
-def _rate(run: Run, seconds: float) -> float:
+def rate(run: Run, seconds: float) -> float:
+    """Frames per second."""
     frames, begun = run.tracker.frames, time.perf_counter()
     _steps_for(run, seconds)
     return (run.tracker.frames - frames) / (time.perf_counter() - begun)

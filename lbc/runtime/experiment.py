@@ -85,7 +85,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
 
     learners, server = [], ParameterServer()
     for policy in population:
-        learner = Learner(policy, network(), config.learner, config.target, target)
+        learner = build_learner(config, spec, policy.index, device)
         server.push(policy.index, learner.network, version=0)
         learners.append(learner)
     if config.target.shared:
@@ -120,6 +120,15 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
         server,
         actor_networks,
     )
+
+
+def build_learner(config: Config, spec: EnvironmentSpec, policy: int, device: torch.device) -> Learner:
+    """The learner of one policy, by itself."""
+    dtype, mixed = precision(config, device)
+    population = build_population(config.population)
+    target = build_target(config.target, build_mapping(config.behavior, len(population)), len(population))
+    network = PolicyNetwork(spec, config.model, config.target, mixed).to(device, dtype)
+    return Learner(population[policy], network, config.learner, config.target, target)
 
 
 def meta_controller(config: Config, spec: EnvironmentSpec, rng: np.random.Generator) -> MetaController:

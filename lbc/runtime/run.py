@@ -3,6 +3,7 @@ whether the learners wait for each other."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +13,14 @@ from lbc.actor import Actor, Mind
 from lbc.actor.graphed import GraphedMind
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
-from lbc.environments.workers import WorkerPool
+from lbc.environments.workers import WorkerPool, preload
 from lbc.interfaces import VectorEnvironment
+from lbc.runtime import learner_processes
 from lbc.runtime.clock import Clock
 from lbc.runtime.crew import Crew, GraphedCrew
 from lbc.runtime.evaluator import Evaluator
-from lbc.runtime.experiment import Experiment, assemble
+from lbc.runtime.experiment import Experiment, assemble, select_device
+from lbc.runtime.learner_processes import ProcessCrew
 from lbc.runtime.tracker import Tracker, watched_envs
 from lbc.types import Batch
 
@@ -48,7 +51,13 @@ class Run:
             first_env += environment.num_envs
             self.actors.append(actor)
         work = (e.learners, e.server, config.learner.push_interval)
-        self.crew: Crew = GraphedCrew(*work) if graphs else Crew(*work, concurrent)
+        self.crew: Crew
+        if graphs:
+            self.crew = GraphedCrew(*work)
+        elif concurrent and _learns_in_processes(config):
+            self.crew = ProcessCrew(*work, config, e.spec)
+        else:
+            self.crew = Crew(*work, concurrent)
         self.clock = Clock()
         self.tracker = Tracker(e, self.clock)
         self.evaluator: Evaluator | None = None
@@ -179,11 +188,13 @@ class SerialRun(Run):
 
 class LocalRun(Run):
     """Environment processes play in groups, this process infers for one group while the others play,
-    and every learner has a thread of its own."""
+    and every learner has a process, a thread or a stream of its own."""
 
     def __init__(self, config: Config) -> None:
         each = max(1, usable_cores() // config.population.size)
         torch.set_num_threads(config.run.threads or each)
+        if _learns_in_processes(config) and sys.platform == "linux":  # elsewhere torch may not be forked
+            preload(learner_processes.__name__)
         actor = config.actor
         self.pool = WorkerPool(
             config.environment, actor.num_envs, actor.workers, actor.groups, actor.stagger_steps
@@ -199,6 +210,12 @@ class LocalRun(Run):
     def close(self) -> None:
         super().close()
         self.pool.close()
+
+
+def _learns_in_processes(config: Config) -> bool:
+    """On a GPU learners are graphs; those of a shared target look at each other's newest weights."""
+    on_cpu = select_device(config.run.device).type == "cpu"
+    return on_cpu and config.run.learner_processes and not config.target.shared
 
 
 RUNTIMES = {"serial": SerialRun, "local": LocalRun}

@@ -30,7 +30,7 @@ _ANY = {
     "actor": ("workers",),
     "run": (
         *("seed", "reports", "report_seconds", "checkpoint_seconds", "checkpoint_form"),
-        *("device", "evaluation_episodes", "cuda_graphs", "threads"),
+        *("device", "evaluation_episodes", "learner_processes", "cuda_graphs", "threads"),
     ),
 }
 _DEFAULT_NAME = re.compile(r"-ALE-\w+?-v\d+-s\d+(-\d{8}-\d{6})?$")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lbc.errors import UserError, nearest
-from lbc.studies import ablation, entropy, kl, ladder, minatar, readings, regions, runtimes, toy, tsne
+from lbc.studies import ablation, atari, entropy, kl, ladder, minatar, readings, regions, runtimes, toy, tsne
 from lbc.studies.plan import Study
 
 STUDIES: dict[str, Callable[[], Study]] = {
     "ablation": ablation.study,
+    "atari": atari.study,
     "entropy": entropy.study,
     "kl": kl.study,
     "ladder": ladder.study,
