@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import multiprocessing
 import os
-import signal
 import struct
 import time
 import traceback
@@ -34,6 +32,7 @@ import numpy as np
 from lbc.config import EnvironmentConfig
 from lbc.environments import make
 from lbc.environments.cores import usable_cores
+from lbc.environments.processes import leave_signals_to_the_parent, preload, process_context
 from lbc.environments.shared import Arrays, Shared
 from lbc.errors import TrainingError, UserError
 from lbc.interfaces import VectorEnvironment
@@ -306,30 +305,11 @@ def usual_workers() -> int:
     return 2 * (cores - 1) if cores >= MANY_CORES else cores
 
 
-def process_context() -> Any:
-    """A server that is forked for every worker: quick, small, and clean of this process's threads."""
-    methods = multiprocessing.get_all_start_methods()
-    return multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-
-
-def preload(*modules: str) -> None:
-    """Starts the server of `process_context` with these modules, which its processes then have at once.
-
-    Where it runs already, it stays as it is.
-    """
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        from multiprocessing import forkserver  # not everywhere
-
-        forkserver.set_forkserver_preload(list(modules))
-        forkserver.ensure_running()
-
-
 def _work(
     pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[Shared], stagger_steps: int
 ) -> None:
     """A worker's life: builds its copies, then does what it is told until its pipe ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
-        signal.signal(number, signal.SIG_IGN)
+    leave_signals_to_the_parent()
     os.environ["OMP_NUM_THREADS"] = "1"
     with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we
         try:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import multiprocessing
 import os
-import signal
 import threading
 from multiprocessing.connection import Connection
 from typing import Any
@@ -24,7 +22,7 @@ from lbc.actor import play_episodes, ways_to_play
 from lbc.behavior import build_mapping, build_population, build_target
 from lbc.config import Config
 from lbc.environments import make_apart
-from lbc.environments.workers import process_context
+from lbc.environments.processes import end_with_the_parent, leave_signals_to_the_parent, process_context
 from lbc.models import PolicyNetwork
 from lbc.runtime.experiment import Experiment, precision
 
@@ -106,9 +104,8 @@ class Evaluator:
 
 def _evaluate(pipe: Connection, config: Config) -> None:
     """The process: waits for a round, plays it, reports it, until its pipe ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
-        signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    leave_signals_to_the_parent()
+    end_with_the_parent()
     with contextlib.suppress(OSError):
         os.nice(19)
     torch.set_num_threads(1)
@@ -144,11 +141,3 @@ def _evaluate(pipe: Connection, config: Config) -> None:
                     "eval_psi": work.favourite.tolist(),
                 }
             )
-
-
-def _end_with_the_parent() -> None:
-    """A round may last for minutes; a parent that was killed must not leave it behind."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

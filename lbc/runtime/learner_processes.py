@@ -8,7 +8,6 @@ publishes finds them in the learner, as ever.  Only while a process is at work m
 from __future__ import annotations
 
 import contextlib
-import signal
 import struct
 import time
 import traceback
@@ -22,7 +21,7 @@ import torch
 
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
-from lbc.environments.workers import process_context
+from lbc.environments.processes import end_with_the_parent, leave_signals_to_the_parent, process_context
 from lbc.errors import TrainingError
 from lbc.learner import Learner
 from lbc.learner.graphed import fill
@@ -215,8 +214,8 @@ def _batch_in(shared: SharedTensors, burn_in: int) -> Batch:
 
 def _work(pipe: Connection, life: _Life) -> None:
     """A process's life: updates its learner whenever it is told to, until its pipe ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # they may reach all processes; the parent decides
-        signal.signal(number, signal.SIG_IGN)
+    leave_signals_to_the_parent()
+    end_with_the_parent()
     torch.set_num_threads(life.threads)
     keep_freed_memory()
     with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we
@@ -233,5 +232,5 @@ def _work(pipe: Connection, life: _Life) -> None:
                 pipe.send_bytes(_DONE.pack(learner.gradient_norm, time.perf_counter() - begun))
         except (EOFError, OSError):
             raise
-        except Exception:
-            pipe.send_bytes(traceback.format_exc().encode())
+        except Exception as error:
+            pipe.send_bytes(f"{type(error).__name__}: {error}\n{traceback.format_exc()}".encode())

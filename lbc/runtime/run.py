@@ -13,7 +13,8 @@ from lbc.actor import Actor, Mind
 from lbc.actor.graphed import GraphedMind
 from lbc.config import Config
 from lbc.environments.cores import usable_cores
-from lbc.environments.workers import WorkerPool, preload
+from lbc.environments.processes import preload
+from lbc.environments.workers import WorkerPool
 from lbc.interfaces import VectorEnvironment
 from lbc.runtime import learner_processes
 from lbc.runtime.clock import Clock

@@ -31,7 +31,8 @@ def test_a_run_that_cannot_be_held(key, tmp_path, capsys):
 
 @pytest.mark.parametrize("base", [catch_config, local_config])
 def test_memory_that_ends_during_training(base, tmp_path, monkeypatch):
-    config = base(run={"frames": 3000, **QUIET})
+    """Here; in a process of its own: tests/runtime/test_learner_processes.py."""
+    config = base(run={"frames": 3000, "learner_processes": False, **QUIET})
     first = train(config, Notebook(), tmp_path, StopAfter(100))
     update = Learner.update
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from lbc.environments.workers import process_context
+from lbc.environments.processes import process_context
 from lbc.errors import TrainingError
 from lbc.parameters.shared import SharedTensors
 from lbc.runtime import LocalRun, SerialRun, train
@@ -189,6 +189,12 @@ def test_what_goes_wrong_there_is_told_here(run):
     run.crew.learn(replace(work, action=torch.full_like(work.action, 99)), 0.1)
     with pytest.raises(RuntimeError, match=r"(?s)Traceback.*out of bounds"):
         run.crew.wait()
+
+
+def test_too_little_memory_there_is_one_sentence_here(tmp_path):
+    shapings = ("sqrt", "log", "tests.runtime.greedy:shaping")
+    with pytest.raises(TrainingError, match=r"^there is not enough memory \(.*checkpoint .* still valid"):
+        train(local_config(population={"shapings": shapings}), Notebook(), tmp_path, lambda: False)
 
 
 def test_killed_learners_do_not_stop_a_run(tmp_path):
