@@ -1,8 +1,10 @@
 """Learners: each updates one policy from everybody's data."""
 
 from lbc.learner.diagnostics import diagnose, kl_between, kl_of_preferences
-from lbc.learner.learner import Estimates, Learner, Losses, divergence
+from lbc.learner.estimates import Estimates, Losses
+from lbc.learner.learner import Learner
 from lbc.learner.schedule import linear_with_warmup, warmup_then_constant
+from lbc.learner.trust import divergence
 
 __all__ = [
     "Estimates",

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from lbc.behavior.mapping import BehaviorMapping
-from lbc.learner.learner import Estimates, Learner, divergence
+from lbc.learner.estimates import Estimates
+from lbc.learner.learner import Learner
+from lbc.learner.trust import divergence
 from lbc.targets import entropy_bonus, masked_mean
 from lbc.types import Batch
 

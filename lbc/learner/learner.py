@@ -6,8 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,9 +15,11 @@ from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.config import LearnerConfig, TargetConfig
 from lbc.errors import TrainingError
+from lbc.learner.estimates import Estimates, Losses, Moments, Seen
 from lbc.learner.optimizer import MOMENTS, AdamW
 from lbc.learner.peers import Peers, unroll
 from lbc.learner.schedule import SCHEDULES
+from lbc.learner.trust import divergence, inside_trust_region, trust_centre
 from lbc.models.heads import dueling_q, taken
 from lbc.models.network import Outputs, PolicyNetwork
 from lbc.models.torso import CENTRING_UPDATES
@@ -37,65 +38,6 @@ from lbc.types import Batch
 
 # Of observations, on a CPU: five sequences of Atari.  Fewer are slower, more only fill memory.
 NUMBERS_AT_ONCE = 11_500_000
-
-
-@dataclass(frozen=True)
-class Losses:
-    """The parts of the loss, each already scaled; their sum is minimised."""
-
-    value: Tensor
-    q: Tensor
-    policy: Tensor
-    auxiliary: Tensor
-    entropy: Tensor
-
-    def parts(self) -> dict[str, Tensor]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def total(self) -> Tensor:
-        return torch.stack(list(self.parts().values())).sum()
-
-    def times(self, factor: Tensor) -> Losses:
-        return Losses(**{name: factor * loss for name, loss in self.parts().items()})
-
-    @staticmethod
-    def added(some: Sequence[Losses]) -> Losses:
-        """Their sum, without gradient."""
-        parts = zip(*(losses.parts().values() for losses in some), strict=True)
-        return Losses(*(torch.stack(part).detach().sum() for part in parts))
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """What one forward pass says about the T trained steps: all [T, B] unless stated."""
-
-    outputs: Outputs  # of T + 1 rows
-    log_pi: Tensor  # [T + 1, B, A] target policy
-    log_pi_t: Tensor  # of the action taken
-    log_mu_t: Tensor
-    rho_t: Tensor  # clipped ratio
-    q_t: Tensor  # Q(s_t, a_t)
-    v_target: Tensor
-    q_target: Tensor
-    advantage: Tensor  # scaled
-    real: Tensor  # bool
-    kept: Tensor  # bool: real, and inside the trust region
-
-
-class Moments(NamedTuple):
-    """Of the advantages of a whole batch, for `learner.normalise_advantage`."""
-
-    mean: Tensor
-    std: Tensor
-
-
-class Seen(NamedTuple):
-    """What the running statistics follow, of a whole batch and without gradient."""
-
-    advantage: Tensor  # [T + 1, B, A]
-    v_target: Tensor  # [T, B]
-    real: Tensor  # [T, B] bool
-    x: Tensor  # [T + 1, B, units]
 
 
 class Learner:
@@ -350,35 +292,6 @@ def _moments(advantage: Tensor, real: Tensor) -> Moments:
 def _transitions(batch: Batch) -> Tensor:
     """Real ones among the trained rows, at least 1."""
     return (~batch.first[batch.burn_in + 1 :]).sum().clamp(min=1).to(batch.reward.dtype)
-
-
-def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
-    """KL(p, q) over the last axis, in nats."""
-    p = log_p.exp()
-    return torch.where(p > 0, p * (log_p - log_q), torch.zeros_like(p)).sum(-1)
-
-
-def trust_centre(kind: str, log_mu: Tensor, log_pi: Tensor, policy: int) -> Tensor:
-    """log-probability of the action taken that a policy's own is compared with: [...].
-
-    log_mu: [...] of the behavior;  log_pi: [..., N] of all target policies when the data was made.
-    """
-    if kind == "behavior":
-        return log_mu
-    if kind == "policy":
-        return log_pi[..., policy]
-    return log_pi.logsumexp(-1) - math.log(log_pi.shape[-1])  # their even mixture
-
-
-def inside_trust_region(log_ratio: Tensor, advantage: Tensor, width: float) -> Tensor:
-    """Where a step along the advantage does not take the ratio further from 1 than `width`: bool (PPO).
-
-    Around mu the region pulls all policies towards the mixture, so that each learns well from the others'
-    data, but also sharpens or flattens them as the taus happen to be.  Around the policy's own old opinion it
-    does neither; around the population's it pulls them together, whatever the taus (docs/target-policy.md).
-    """
-    ratio = log_ratio.detach().exp()
-    return torch.where(advantage > 0, ratio <= 1.0 + width, ratio >= 1.0 - width)
 
 
 def _without_last(value: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from torch import Tensor
 from lbc.behavior import build_mapping, build_space
 from lbc.cards import resolve
 from lbc.config import BehaviorConfig
-from lbc.learner.learner import inside_trust_region, trust_centre
+from lbc.learner.trust import inside_trust_region, trust_centre
 from lbc.models.heads import taken
 from lbc.targets import importance_ratios, policy_loss
 

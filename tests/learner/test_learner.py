@@ -14,7 +14,7 @@ from lbc.behavior import SHAPINGS, PolicyHyperParameters, build_mapping, build_t
 from lbc.config import BehaviorConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner import Learner, divergence
-from lbc.learner.learner import inside_trust_region
+from lbc.learner.trust import inside_trust_region
 from lbc.models.torso import CENTRING_UPDATES
 from lbc.types import Batch
 from tests.builders import batch, learner, network, target_of
