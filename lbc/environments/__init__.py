@@ -12,6 +12,8 @@ from lbc.environments.staggered import Staggered
 from lbc.errors import UserError, nearest
 from lbc.interfaces import Game, VectorEnvironment
 
+MOST_APART = 512  # copies: each of them has a thread
+
 __all__ = ["Apart", "list_ids", "make", "make_apart"]
 
 
@@ -28,7 +30,7 @@ def make(config: EnvironmentConfig, num_envs: int, stagger_steps: int = 0) -> Ve
 
 def make_apart(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
     """The same copies for an evaluation: an `Apart` where it pays not to step all of them."""
-    if num_envs < 1 or not _is_atari(config.id):
+    if not (_is_atari(config.id) and 1 <= num_envs <= MOST_APART):
         return make(config, num_envs)
     one = replace(config, threads=1)
     return Apart(lambda: atari.Atari(one, 1), num_envs, at_once=config.threads or usable_cores())

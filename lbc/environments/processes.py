@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -24,7 +26,21 @@ def preload(*modules: str) -> None:
         from multiprocessing import forkserver  # not everywhere
 
         forkserver.set_forkserver_preload(list(modules))
-        forkserver.ensure_running()
+        with _without_sigint():  # which would end a server that has not loaded them yet
+            forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def _without_sigint() -> Iterator[None]:
+    """A process that is started here ignores SIGINT; only the main thread can see to that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def leave_signals_to_the_parent() -> None:

@@ -20,6 +20,7 @@ import contextlib
 import dataclasses
 import os
 import struct
+import sys
 import time
 import traceback
 import warnings
@@ -311,6 +312,8 @@ def _work(
     """A worker's life: builds its copies, then does what it is told until its pipe ends."""
     leave_signals_to_the_parent()
     os.environ["OMP_NUM_THREADS"] = "1"
+    if torch := sys.modules.get("torch"):  # too late for the variable, where a game of a user's uses it
+        torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we
         try:
             arrays = [shared.arrays(share) for shared in memory]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,14 +31,15 @@ class SharedTensors:
     def like(cls, tensors: Sequence[Tensor], context: Any) -> SharedTensors:
         without_gaps = map(torch.empty_like, tensors)
         layout = tuple((x.dtype, tuple(x.shape), tuple(x.stride())) for x in without_gaps)
-        shared = cls(context.RawArray("b", max(1, _ends(layout)[-1])), layout)
+        shared = cls(context.RawArray("b", _ends(layout)[-1] + _ALIGNED), layout)
         with torch.no_grad():
             for place, x in zip(shared.tensors(), tensors, strict=True):
                 place.copy_(x)
         return shared
 
     def tensors(self) -> list[Tensor]:
-        everything = torch.frombuffer(self.memory, dtype=torch.uint8)
+        offset = -ctypes.addressof(self.memory) % _ALIGNED
+        everything = torch.frombuffer(self.memory, dtype=torch.uint8, offset=offset)
         places = []
         for (kind, size, stride), begin in zip(self.layout, _ends(self.layout), strict=False):
             piece = everything[begin : begin + kind.itemsize * math.prod(size)].view(kind)

@@ -76,6 +76,9 @@ class Crew:
             if learner.updates % self._push_interval == 0:
                 self._server.push(index, learner.network, learner.updates)
 
+    def look(self) -> None:
+        """Publishes what has been learned meanwhile, without waiting; threads do it by themselves."""
+
     def wait(self) -> None:
         landed, self._in_flight = self._in_flight, []
         failures = [failure for failure in (future.exception() for future in landed) if failure is not None]

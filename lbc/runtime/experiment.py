@@ -90,7 +90,7 @@ def assemble(config: Config, environments: Sequence[VectorEnvironment] = ()) -> 
         learners.append(learner)
     if config.target.shared:
         for learner in learners:
-            others = {policy: network() for policy in population if policy is not learner.policy}
+            others = {policy: network() for policy in population if policy != learner.policy}
             learner.peers = Peers(others, server)
     buffer = SequenceBuffer(
         config.buffer,

@@ -8,9 +8,13 @@ publishes finds them in the learner, as ever.  Only while a process is at work m
 from __future__ import annotations
 
 import contextlib
+import math
+import os
+import shutil
 import struct
 import time
 import traceback
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -20,9 +24,8 @@ from typing import Any
 import torch
 
 from lbc.config import Config
-from lbc.environments.cores import usable_cores
 from lbc.environments.processes import end_with_the_parent, leave_signals_to_the_parent, process_context
-from lbc.errors import TrainingError
+from lbc.errors import TrainingError, UserError
 from lbc.learner import Learner
 from lbc.learner.graphed import fill
 from lbc.parameters import ParameterServer
@@ -32,10 +35,27 @@ from lbc.runtime.crew import Crew
 from lbc.runtime.experiment import build_learner
 from lbc.types import Batch, EnvironmentSpec
 
+SHARED = "/dev/shm"  # where the memory lies on Linux; elsewhere in files
+ROOM = 256_000_000  # bytes; with `atari` 160 million are needed
 LEAVE_SECONDS = 5.0  # whoever is not gone by then is killed
 _TASK = struct.Struct("d q")  # progress, updates so far
 _TENSORS = [f.name for f in fields(Batch) if f.name not in ("burn_in", "age")]
+_USERS = f"{UserError.__name__}: "
 _DONE = struct.Struct("d d")  # gradient norm, seconds at work
+
+
+def has_room() -> bool:
+    """Whether the system's shared memory holds weights and batches; containers often have 64 MB of it."""
+    if not os.path.isdir(SHARED):
+        return True
+    free = shutil.disk_usage(SHARED).free
+    if free < ROOM:
+        warnings.warn(
+            f"{SHARED} has {free / 1e6:.0f} MB left, so that learners run in threads, which is slower; "
+            "in a container --shm-size=1g helps.",
+            stacklevel=2,
+        )
+    return free >= ROOM
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,6 @@ class _Life:
     spec: EnvironmentSpec
     policy: int
     threads: int
-    turn: Any  # a semaphore, or none
     learned: SharedTensors
     batch: SharedTensors
     burn_in: int
@@ -76,7 +95,6 @@ class ProcessCrew(Crew):
             learner.live_in(shared.tensors())
         self._batch: SharedTensors | None = None
         self._place: Batch | None = None
-        self._turn: Any = None
         self._processes: list[_Process] = []
         self._working = False
 
@@ -90,21 +108,17 @@ class ProcessCrew(Crew):
             self._batch = SharedTensors.like([getattr(batch, name) for name in _TENSORS], self._context)
             self._place = _batch_in(self._batch, batch.burn_in)
         if not self._processes:
-            self._begin(self._batch, self._place)
+            self._begin(self._batch, batch.burn_in)
         fill(self._place, batch)
         for learner, process in zip(self._learners, self._processes, strict=True):
             learner.schedule(progress)  # here, too, for reports
             process.begin(progress, learner.updates)
         self._working = True
 
-    def _begin(self, batch: SharedTensors, place: Batch) -> None:
-        # Large batches go through a network in pieces: as many of these at once as there are cores, because
-        # more would only hold more memory.
-        large = len(self._learners[0].pieces(place)) > 1
-        self._turn = self._context.Semaphore(usable_cores()) if large else None
+    def _begin(self, batch: SharedTensors, burn_in: int) -> None:
         for learner, learned in zip(self._learners, self._learned, strict=True):
             index, threads = learner.policy.index, torch.get_num_threads()
-            life = _Life(self._config, self._spec, index, threads, self._turn, learned, batch, place.burn_in)
+            life = _Life(self._config, self._spec, index, threads, learned, batch, burn_in)
             self._processes.append(_Process(self._context, life))
 
     def wait(self) -> None:
@@ -112,29 +126,25 @@ class ProcessCrew(Crew):
         working, self._working = self._working, False
         if not working:
             return
-        self._hear_all()
         failures = []
         for learner, process in zip(self._learners, self._processes, strict=True):
             try:
                 self._publish(learner, partial(self._finish, learner, process))
             except TrainingError as failure:
-                failures.append((process.ended, failure))
+                failures.append(failure)
         if any(process.gone for process in self._processes):
             self.close()
         if failures:
-            raise min(failures, key=lambda of_one: of_one[0])[1]  # whose fault it was comes first
+            raise failures[0]
 
-    def _hear_all(self) -> None:
-        """Where learners take turns, and one has died, the others are ended: they may wait for its turn."""
-        waiting: dict[Any, _Process] = {process.pipe: process for process in self._processes}
-        while waiting:
-            for pipe in wait(list(waiting)):
-                if not waiting.pop(pipe).hear() and self._turn is not None:
-                    for other in waiting.values():
-                        other.end()
+    def look(self) -> None:
+        """Publishes what has been learned, unless somebody is still at work."""
+        pipes = [process.pipe for process in self._processes]
+        if self._working and len(wait(pipes, 0)) == len(pipes):
+            self.wait()
 
     def _finish(self, learner: Learner, process: _Process) -> None:
-        learner.gradient_norm, seconds = process.outcome()
+        learner.gradient_norm, seconds = process.finish()
         self.busy += seconds
         learner.refuse_non_finite()
         learner.updates += 1
@@ -155,8 +165,6 @@ class _Process:
     def __init__(self, context: Any, life: _Life) -> None:
         self._policy = life.policy
         self.gone = False
-        self.ended = False  # by us
-        self._answer = b""
         self.pipe, theirs = context.Pipe()
         name = f"lbc-learner-{life.policy}"
         self._process = context.Process(target=_work, args=(theirs, life), name=name, daemon=True)
@@ -168,33 +176,27 @@ class _Process:
         return int(self._process.pid)
 
     def begin(self, progress: float, updates: int) -> None:
-        with contextlib.suppress(OSError):  # it is gone, which `hear` will find
+        with contextlib.suppress(OSError):  # it is gone, which `finish` will find
             self.pipe.send_bytes(_TASK.pack(progress, updates))
 
-    def hear(self) -> bool:
-        """Takes its answer; False if it has gone without."""
+    def finish(self) -> tuple[float, float]:
+        """Waits for the update; its gradient's norm, and the seconds that it took."""
         try:
-            self._answer = self.pipe.recv_bytes()
+            answer = self.pipe.recv_bytes()
         except (EOFError, OSError):
             self.gone = True
             self._process.join(1.0)
-        return not self.gone
-
-    def end(self) -> None:
-        self.ended = True
-        self._process.kill()
-
-    def outcome(self) -> tuple[float, float]:
-        """Of the last update: its gradient's norm, and the seconds that it took."""
-        if self.gone:
-            who = f"the learner process of policy {self._policy + 1} (pid {self.pid})"
-            if self.ended:
-                raise TrainingError(f"{who} was ended, because another one had died.")
-            code = f"exit code {self._process.exitcode}"
-            raise TrainingError(f"{who} ended by itself ({code}); was it killed, or out of memory?")
-        if len(self._answer) != _DONE.size:
-            raise RuntimeError(self._answer.decode(errors="replace"))
-        norm, seconds = _DONE.unpack(self._answer)
+            raise TrainingError(
+                f"the learner process of policy {self._policy + 1} (pid {self.pid}) ended by itself "
+                f"(exit code {self._process.exitcode}); was it killed, or out of memory?"
+            ) from None
+        if len(answer) != _DONE.size:
+            self.gone = True
+            said = answer.decode(errors="replace")
+            if said.startswith(_USERS):
+                raise UserError(said.splitlines()[0].removeprefix(_USERS))
+            raise RuntimeError(said)
+        norm, seconds = _DONE.unpack(answer)
         return norm, seconds
 
     def dismiss(self) -> None:
@@ -222,15 +224,25 @@ def _work(pipe: Connection, life: _Life) -> None:
         try:
             learner = build_learner(life.config, life.spec, life.policy, torch.device("cpu"))
             learner.live_in(life.learned.tensors())
-            learner.turn = life.turn or learner.turn
             batch = _batch_in(life.batch, life.burn_in)
             while True:
                 progress, learner.updates = _TASK.unpack(pipe.recv_bytes())
-                begun = time.perf_counter()
+                begun, learner.gradient_norm = time.perf_counter(), math.nan
                 with contextlib.suppress(TrainingError):  # the norm says it
                     learner.update(batch, progress)
+                _stays_in(life.learned, learner)
                 pipe.send_bytes(_DONE.pack(learner.gradient_norm, time.perf_counter() - begun))
         except (EOFError, OSError):
             raise
         except Exception as error:
             pipe.send_bytes(f"{type(error).__name__}: {error}\n{traceback.format_exc()}".encode())
+
+
+def _stays_in(learned: SharedTensors, learner: Learner) -> None:
+    """What replaces a tensor, instead of changing it, would be seen by nobody else."""
+    places = zip(learned.tensors(), learner.live_tensors(), strict=True)
+    if any(place.data_ptr() != x.data_ptr() for place, x in places):
+        raise UserError(
+            "a part of your own replaces a tensor (self.mean = ...) instead of changing it in place "
+            "(self.mean.copy_(...)); change that, or set run.learner_processes=false."
+        )

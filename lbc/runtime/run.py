@@ -16,12 +16,11 @@ from lbc.environments.cores import usable_cores
 from lbc.environments.processes import preload
 from lbc.environments.workers import WorkerPool
 from lbc.interfaces import VectorEnvironment
-from lbc.runtime import learner_processes
 from lbc.runtime.clock import Clock
 from lbc.runtime.crew import Crew, GraphedCrew
 from lbc.runtime.evaluator import Evaluator
-from lbc.runtime.experiment import Experiment, assemble, select_device
-from lbc.runtime.learner_processes import ProcessCrew
+from lbc.runtime.experiment import Experiment, assemble
+from lbc.runtime.learner_processes import ProcessCrew, has_room
 from lbc.runtime.tracker import Tracker, watched_envs
 from lbc.types import Batch
 
@@ -92,6 +91,7 @@ class Run:
             self.clock.lap("learners")
 
     def _pull(self) -> None:
+        self.crew.look()
         for i, network in enumerate(self.experiment.actor_networks):
             self._versions[i] = self.experiment.server.pull(i, network, have=self._versions[i])
 
@@ -195,7 +195,7 @@ class LocalRun(Run):
         each = max(1, usable_cores() // config.population.size)
         torch.set_num_threads(config.run.threads or each)
         if _learns_in_processes(config) and sys.platform == "linux":  # elsewhere torch may not be forked
-            preload(learner_processes.__name__)
+            preload("lbc.runtime.forked")
         actor = config.actor
         self.pool = WorkerPool(
             config.environment, actor.num_envs, actor.workers, actor.groups, actor.stagger_steps
@@ -215,8 +215,9 @@ class LocalRun(Run):
 
 def _learns_in_processes(config: Config) -> bool:
     """On a GPU learners are graphs; those of a shared target look at each other's newest weights."""
-    on_cpu = select_device(config.run.device).type == "cpu"
-    return on_cpu and config.run.learner_processes and not config.target.shared
+    run = config.run
+    on_cpu = run.device == "cpu" or (run.device == "auto" and not torch.cuda.is_available())
+    return on_cpu and run.learner_processes and not config.target.shared and has_room()
 
 
 RUNTIMES = {"serial": SerialRun, "local": LocalRun}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lbc import environments
 from lbc.config import EnvironmentConfig
 from lbc.environments import Apart, make, make_apart
 from lbc.types import EnvironmentStep
@@ -52,6 +53,9 @@ def test_whoever_is_left_out_stands_still():
     for actions in ACTIONS[:20]:  # they begin only now
         apart.send_to(others, actions[others])
         the_same(apart.recv(), together.step(actions).part(others))
+    the_same(apart.reset(4), together.reset(4))  # all of them once more
+    for actions in ACTIONS:
+        the_same(apart.step(actions), together.step(actions))
     apart.close()
     together.close()
 
@@ -66,5 +70,10 @@ def test_every_copy_needs_an_action():
     apart.close()
 
 
-def test_other_families_stay_together():
+def test_other_families_stay_together_and_so_do_very_many(monkeypatch):
+    monkeypatch.setattr(environments, "MOST_APART", 3)
+    for copies, apart in ((3, True), (4, False)):
+        game = make_apart(BOXING, copies)
+        assert isinstance(game, Apart) == apart
+        game.close()
     assert not isinstance(make_apart(EnvironmentConfig(id="catch"), 2), Apart)

@@ -124,6 +124,9 @@ def test_a_run_with_a_shared_target_learns_one_policy():
     # not zero: at a report, a learner's view of its peers is one update old
     assert report["kl_between_policies"] < 0.1 * report["kl_between_components"]
     assert assemble(catch_config()).learners[0].peers is None
+    for one in run.experiment.learners:
+        others = {policy.index for policy in one.peers._networks}
+        assert others == set(range(len(run.experiment.learners))) - {one.policy.index}
 
 
 def test_epsilon_greedy_cannot_be_a_shared_target():

@@ -6,13 +6,16 @@ import math
 import multiprocessing
 import os
 import signal
+import time
 from dataclasses import replace
+from multiprocessing.connection import wait
 
 import pytest
 import torch
 
+from lbc.config import TargetConfig
 from lbc.environments.processes import process_context
-from lbc.errors import TrainingError
+from lbc.errors import TrainingError, UserError
 from lbc.parameters.shared import SharedTensors
 from lbc.runtime import LocalRun, SerialRun, train
 from lbc.runtime import learner_processes as module
@@ -66,15 +69,26 @@ def test_tensors_are_seen_from_both_sides():
     ours, theirs = context.Pipe()
     process = context.Process(target=doubled, args=(shared, theirs))
     process.start()
-    assert ours.recv() == 1
+    theirs.close()
+    assert ours.poll(120) and ours.recv() == 1
     process.join()
     assert equal(mine, [x + x for x in kinds])
 
 
-def test_live_tensors_are_all_that_an_update_changes():
+OPTIONS = {
+    "plain": ({}, {"policy": "printed"}),
+    "statistics": ({"centre_features": True, "centre_observations": True}, {}),
+    "scale-free": ({}, {"policy": "scale_free"}),
+    "decoupled": ({"value_head": "own", "head_units": 8}, {"policy": "decoupled"}),
+}
+
+
+@pytest.mark.parametrize(("model", "target"), OPTIONS.values(), ids=list(OPTIONS))
+def test_live_tensors_are_all_that_an_update_changes(model, target):
     """Whoever gets them goes on as their owner does, although all else about it is as it was built."""
     options = {"popart": True, "bound_targets": True}
-    one, other = (learner(network(seed=seed), **options) for seed in (0, 1))
+    nets = (network(target=TargetConfig(**target), seed=seed, **model) for seed in (0, 1))
+    one, other = (learner(net, **options) for net in nets)
     for number in range(3):
         one.update(batch(seed=number), 0.5)
     other.live_in([x.detach().clone() for x in one.live_tensors()])
@@ -151,37 +165,42 @@ def test_one_that_is_killed_is_replaced_once(run):
         run.crew.wait()
 
 
-def test_nobody_waits_for_a_turn_that_a_dead_one_had(monkeypatch):
-    monkeypatch.setattr(module, "usable_cores", lambda: 1)
-    run = LocalRun(local_config(learner={"chunk": 1}))
+def test_what_was_learned_is_published_without_waiting(run):
+    one, server = run.experiment.learners[0], run.experiment.server
+    run.crew.learn(some_batch(), 0.1)
+    deadline = time.monotonic() + 120
+    while server.version(0) == 0 and time.monotonic() < deadline:
+        run.crew.look()
+    assert server.version(0) == one.updates == 1
+    os.kill(run.crew.pids[0], signal.SIGSTOP)
+    run.crew.learn(some_batch(), 0.2)
+    wait([process.pipe for process in run.crew._processes[1:]], 120)
+    run.crew.look()  # the first is still at work: it is not waited for
+    assert server.version(1) == 1
+    os.kill(run.crew.pids[0], signal.SIGCONT)
+    run.crew.wait()
+    assert server.version(0) == server.version(1) == 2
+
+
+def test_an_own_torso_that_replaces_a_tensor_is_told_so():
+    """It would be seen by nobody else."""
+    run = LocalRun(local_config(model={"torso": "tests.runtime.own_parts:Replacing"}))
     try:
-        work = some_batch()
-        run.crew.learn(work, 0.1)
-        run.crew.wait()
-        turn = run.crew._turn
-        assert turn is not None
-        turn.acquire()  # as a process does that dies with it
-        run.crew.learn(work, 0.2)
-        os.kill(run.crew.pids[0], signal.SIGKILL)
-        with pytest.warns(UserWarning, match=r"policy [23] .* was ended, because another"):
-            run.crew.wait()
-        run.crew.learn(work, 0.3)
-        run.crew.wait()
-        assert [one.setbacks for one in run.experiment.learners] == [1] * len(run.experiment.learners)
-        turn = run.crew._turn
-        turn.acquire()
-        run.crew.learn(work, 0.4)
-        os.kill(run.crew.pids[1], signal.SIGKILL)
-        with pytest.raises(TrainingError, match=r"policy 2 .* ended by itself"):  # not what came of it
+        run.crew.learn(some_batch(), 0.1)
+        with pytest.raises(UserError, match=r"replaces a tensor .* run\.learner_processes=false"):
             run.crew.wait()
     finally:
         run.close()
 
 
-def test_small_batches_need_no_turns(run):
-    run.crew.learn(some_batch(), 0.1)
-    run.crew.wait()
-    assert run.crew._turn is None
+def test_threads_where_there_is_no_room(monkeypatch):
+    monkeypatch.setattr(module, "ROOM", 10**18)
+    with pytest.warns(UserWarning, match="learners run in threads"):
+        run = LocalRun(local_config())
+    try:
+        assert type(run.crew) is Crew
+    finally:
+        run.close()
 
 
 def test_what_goes_wrong_there_is_told_here(run):
@@ -192,7 +211,7 @@ def test_what_goes_wrong_there_is_told_here(run):
 
 
 def test_too_little_memory_there_is_one_sentence_here(tmp_path):
-    shapings = ("sqrt", "log", "tests.runtime.greedy:shaping")
+    shapings = ("sqrt", "log", "tests.runtime.own_parts:greedy")
     with pytest.raises(TrainingError, match=r"^there is not enough memory \(.*checkpoint .* still valid"):
         train(local_config(population={"shapings": shapings}), Notebook(), tmp_path, lambda: False)
 
