@@ -16,6 +16,7 @@ import torch
 from lbc.config import TargetConfig
 from lbc.environments.processes import process_context
 from lbc.errors import TrainingError, UserError
+from lbc.models.torso import CENTRING_UPDATES
 from lbc.parameters.shared import SharedTensors
 from lbc.runtime import LocalRun, SerialRun, train
 from lbc.runtime import learner_processes as module
@@ -128,6 +129,20 @@ def test_what_is_restored_here_is_what_they_go_on_with(run):
         each.crew.learn(work, 0.6)
         each.crew.wait()
     assert one.updates == twin.updates == 4 and equal(state(one), state(twin))
+
+
+def test_they_know_how_old_their_learner_is():
+    """The torso follows the observations' mean while it is young."""
+    run = LocalRun(local_config(model={"centre_observations": True}))
+    try:
+        one, work = run.experiment.learners[0], some_batch()
+        for updates, follows in ((0, True), (CENTRING_UPDATES, False)):
+            one.updates, before = updates, one.network.torso.mean.clone()
+            run.crew.learn(replace(work, frame=work.frame + updates), 0.1)
+            run.crew.wait()
+            assert (not torch.equal(one.network.torso.mean, before)) == follows
+    finally:
+        run.close()
 
 
 def test_threads_where_they_are_asked_for_or_needed():
