@@ -1,4 +1,4 @@
-"""What a learner makes of a batch: records without behavior."""
+"""What a learner makes of a batch: the records that travel between the steps of an update."""
 
 from __future__ import annotations
 

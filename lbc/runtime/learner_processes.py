@@ -41,6 +41,10 @@ LEAVE_SECONDS = 5.0  # whoever is not gone by then is killed
 _TASK = struct.Struct("d q")  # progress, updates so far
 _TENSORS = [f.name for f in fields(Batch) if f.name not in ("burn_in", "age")]
 _USERS = f"{UserError.__name__}: "
+_REPLACED = (
+    "a part of your own replaces a tensor (self.mean = ...) instead of changing it in place "
+    "(self.mean.copy_(...)); change that, or set run.learner_processes=false."
+)
 _DONE = struct.Struct("d d")  # gradient norm, seconds at work
 
 
@@ -224,13 +228,15 @@ def _work(pipe: Connection, life: _Life) -> None:
         try:
             learner = build_learner(life.config, life.spec, life.policy, torch.device("cpu"))
             learner.live_in(life.learned.tensors())
+            places = _places(learner)
             batch = _batch_in(life.batch, life.burn_in)
             while True:
                 progress, learner.updates = _TASK.unpack(pipe.recv_bytes())
                 begun, learner.gradient_norm = time.perf_counter(), math.nan
                 with contextlib.suppress(TrainingError):  # the norm says it
                     learner.update(batch, progress)
-                _stays_in(life.learned, learner)
+                if _places(learner) != places:
+                    raise UserError(_REPLACED)
                 pipe.send_bytes(_DONE.pack(learner.gradient_norm, time.perf_counter() - begun))
         except (EOFError, OSError):
             raise
@@ -238,11 +244,6 @@ def _work(pipe: Connection, life: _Life) -> None:
             pipe.send_bytes(f"{type(error).__name__}: {error}\n{traceback.format_exc()}".encode())
 
 
-def _stays_in(learned: SharedTensors, learner: Learner) -> None:
-    """What replaces a tensor, instead of changing it, would be seen by nobody else."""
-    places = zip(learned.tensors(), learner.live_tensors(), strict=True)
-    if any(place.data_ptr() != x.data_ptr() for place, x in places):
-        raise UserError(
-            "a part of your own replaces a tensor (self.mean = ...) instead of changing it in place "
-            "(self.mean.copy_(...)); change that, or set run.learner_processes=false."
-        )
+def _places(learner: Learner) -> list[int]:
+    """Where its tensors lie: a new one in the place of an old one would be seen by nobody else."""
+    return [x.data_ptr() for x in learner.live_tensors()]
