@@ -41,7 +41,8 @@ from lbc.parameters import Checkpoint, give
 from lbc.parameters.trained import read_trained
 from lbc.reporting import RunDirectory
 from lbc.reporting.rundir import read_json
-from lbc.runtime.experiment import meta_controller, precision, select_device
+from lbc.runtime.device import precision, select_device
+from lbc.runtime.experiment import meta_controller
 from lbc.types import EnvironmentSpec
 
 M = TypeVar("M", bound=Mind)

@@ -98,9 +98,12 @@ def _torch() -> list[Finding]:
     elif torch.backends.mps.is_available():
         found.append(Finding(GOOD, "device", "Apple MPS; set run.device=mps"))
     else:
-        found.append(
-            Finding(POOR, "device", "CPU only: presets 'catch' to 'atari-laptop'; 'atari' wants a GPU")
-        )
+        from lbc.runtime.device import has_bfloat16
+
+        text = "CPU only: presets 'catch' to 'atari-laptop'; 'atari' wants a GPU"
+        if has_bfloat16(torch.device("cpu")):
+            text += "; this CPU computes in bfloat16, which Atari gains by"
+        found.append(Finding(POOR, "device", text))
     return found
 
 

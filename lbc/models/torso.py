@@ -22,6 +22,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "minatar": ((16, 3, 1),),
 }
 IMPALA_CHANNELS = (16, 32, 32)
+FOR_SCREENS = ("nature", "conv", "impala")  # of some thousand pixels: convolutions are most of the work
 CENTRING_UPDATES = 1000  # after which mean and spread of the observations stay as they are
 SMALLEST_SPREAD = 0.05  # of observations between 0 and 1
 
@@ -128,22 +129,28 @@ class Torso(nn.Module):
             return pixels.first_layer(observation, begin, centre)
         kind, dtype = observation.device.type, self.last.weight.dtype
         mixed = torch.is_autocast_enabled(kind)
-        if self.centring and type(begin) is nn.Conv2d and not mixed:
-            return self._centred(begin, observation)
+        if self.centring and type(begin) is nn.Conv2d:
+            return self._centred(begin, observation, mixed)
         if mixed and not self.centring:
             dtype = torch.get_autocast_dtype(kind)  # at once: it holds every byte exactly
         x = self._numbers(observation, dtype)
         made: Tensor = begin((x - self.mean) / self._spread() if self.centring else x)
         return made
 
-    def _centred(self, begin: nn.Conv2d, observation: Tensor) -> Tensor:
-        """begin((observation - mean) / spread), without a pass over the images: a convolution is linear, so
-        that its weights take the division, and what it makes of the mean is subtracted from what comes out.
-        (In bfloat16 the difference of two large numbers would be lost.)"""
+    def _centred(self, begin: nn.Conv2d, observation: Tensor, mixed: bool) -> Tensor:
+        """begin((observation - mean) / spread), with as few passes over the images as can be.
+
+        A convolution is linear, so that its weights take the division, and what it makes of the mean is
+        subtracted from what comes out; in bfloat16 from what goes in, as the difference of two large numbers
+        would be lost.
+        """
         weight = begin.weight / self._spread()
         unit = 255.0 if observation.dtype == torch.uint8 else 1.0
-        background = begin._conv_forward(self.mean.unsqueeze(0), weight, None)
         x = self._laid_out(observation, begin.weight.dtype)
+        if mixed:
+            mean = self._laid_out(self.mean * unit, begin.weight.dtype)
+            return begin._conv_forward(x - mean, weight / unit, begin.bias)
+        background = begin._conv_forward(self.mean.unsqueeze(0), weight, None)
         return begin._conv_forward(x, weight / unit, begin.bias) - background
 
     def _spread(self) -> Tensor:

@@ -17,11 +17,13 @@ def machine() -> dict[str, Any]:
     import torch  # whoever only reads runs, as the dashboard does, needs neither
 
     from lbc.environments.cores import usable_cores
+    from lbc.runtime.device import has_bfloat16, select_device
 
     return {
         "processor": _processor(),
         "usable_cores": usable_cores(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "bfloat16": has_bfloat16(select_device("auto")),
         "system": platform.system(),
         "python": platform.python_version(),
         "torch": torch.__version__,

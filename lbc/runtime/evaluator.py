@@ -24,7 +24,8 @@ from lbc.config import Config
 from lbc.environments import make_apart
 from lbc.environments.processes import end_with_the_parent, leave_signals_to_the_parent, process_context
 from lbc.models import PolicyNetwork
-from lbc.runtime.experiment import Experiment, precision
+from lbc.runtime.device import precision
+from lbc.runtime.experiment import Experiment
 
 Weights = dict[str, np.ndarray]
 

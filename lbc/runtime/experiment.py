@@ -22,13 +22,13 @@ from lbc.buffer import SequenceBuffer
 from lbc.config import Config
 from lbc.controller import MetaController, choose_scope
 from lbc.environments import make
-from lbc.errors import UserError
 from lbc.interfaces import VectorEnvironment
 from lbc.learner import Learner
 from lbc.learner.peers import Peers
 from lbc.models import PolicyNetwork
 from lbc.parameters import ParameterServer
 from lbc.runtime.allocator import keep_freed_memory
+from lbc.runtime.device import precision, select_device
 from lbc.types import EnvironmentSpec
 
 STEPS_PER_EPISODE = 1000  # a guess, only for scope 'auto' before the first episode has ended
@@ -149,32 +149,6 @@ def controller_scope(config: Config, spec: EnvironmentSpec) -> str:
     """Which environments share a controller; where that is left open, the budget decides."""
     steps = config.run.frames / spec.frames_per_step
     return choose_scope(config.controller.scope, config.actor.num_envs, steps / STEPS_PER_EPISODE)
-
-
-def select_device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UserError(
-            f"run.device '{name}' cannot be used here ({str(error).splitlines()[0]}); use 'auto' or 'cpu'."
-        ) from error
-    return device
-
-
-def precision(config: Config, device: torch.device) -> tuple[torch.dtype, bool]:
-    """The type of weights and losses, and whether matrix products and convolutions run in bfloat16.
-
-    Where they do on CUDA, the process may from then on use TF32 for what stays in float32.
-    """
-    wanted = config.run.precision
-    able = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    mixed = wanted == "bfloat16" or (wanted == "auto" and able)
-    if mixed and device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    return torch.float64 if wanted == "float64" else torch.float32, mixed
 
 
 def category(config: Config, space: BehaviorSpace) -> str:

@@ -126,3 +126,24 @@ def test_a_convolution_centres_as_the_formula_says(kind, dtype):
     found = torso(images)
     torch.testing.assert_close(found, literal)
     torch.testing.assert_close(torch.autograd.grad((weights * found).sum(), parameters), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+def test_centring_in_bfloat16_keeps_what_differs_from_the_mean(dtype):
+    """A small thing on a bright screen: bfloat16 has three digits of the screen's light."""
+    shape = (2, 36, 36)
+    torch.manual_seed(1)
+    torso = Torso("conv", shape, 8, orthogonal, centring=True)
+    images = torch.randint(200, 256, shape).expand(20, *shape).clone()
+    images[:, :, 10:20, 10:20] += torch.randint(-3, 0, (20, 2, 10, 10))
+    images = images.to(dtype)
+    torso.track([images])
+    before, first = images.clone(), torso.body[0]
+    unit = 255.0 if dtype == torch.uint8 else 1.0
+    literal = first((images.float() / unit - torso.mean) / torso.variance.sqrt().clamp(min=SMALLEST_SPREAD))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = torso._begin(first, images)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(images, before)
+    error = (found.float() - literal).square().mean().sqrt() / literal.std()
+    assert error < 0.01
