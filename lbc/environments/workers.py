@@ -6,49 +6,30 @@
     a.recv()                                 # b plays while somebody thinks about a
 
 Every worker plays a share of every group, one after the other, so its core never waits while any
-group has actions.  Frames travel through shared memory, words ("step group 1", "done") through one
-pipe per worker.  A pipe is also how death is noticed: a worker whose parent is gone reads the end of
-its pipe and ends.  A worker that is gone, or has not answered for too long, is replaced: its copies begin new
-episodes, which shows as `first` rows without an end before them, and play goes on.  One that fails
-again and again ends the run.  The memory has no name in the file system, so nothing of it is left
-behind, whoever dies.
+group has actions.  The memory through which frames travel has no name in the file system, so nothing of it
+is left behind, whoever dies.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-import struct
-import sys
 import time
-import traceback
-import warnings
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 
 from lbc.config import EnvironmentConfig
 from lbc.environments import make
 from lbc.environments.cores import usable_cores
-from lbc.environments.processes import leave_signals_to_the_parent, preload, process_context
-from lbc.environments.shared import Arrays, Shared
-from lbc.errors import TrainingError, UserError
-from lbc.interfaces import VectorEnvironment
+from lbc.environments.processes import preload, process_context
+from lbc.environments.shared import Shared
+from lbc.environments.worker import RESET, SPIN, START_SECONDS, STEP, WORD, Worker
+from lbc.errors import UserError
 from lbc.types import EnvironmentSpec, EnvironmentStep
 
 REPLY_SECONDS = 30.0  # a worker that says nothing for so long hangs
-SLICE_SECONDS = 0.5  # of that time; one that the process was stopped in counts as no more than that
-FAILURES = 3  # of one worker in a row are mended, each without so many steps before it:
-HEALTHY_STEPS = 20
 MANY_CORES = 8
-START_SECONDS = 600.0  # building hundreds of emulators takes time
 LEAVE_SECONDS = 5.0  # whoever is not gone by then is killed
-_RESET, _STEP, _SPIN, _CLOSE = b"reset", b"step", b"spin", b"close"
-_WORD = struct.Struct("5s i q")  # what, group, and a number: the seed, or how many steps
-_DONE, _FAILED = b"\x01", b"\x00"
 
 
 class WorkerPool:
@@ -75,16 +56,16 @@ class WorkerPool:
         self.spec: EnvironmentSpec = probe.spec
         probe.close()
         self.num_envs = num_envs
-        preload(__name__)
+        preload(Worker.__module__)
         context = process_context()
         shares = [len(part) for part in np.array_split(np.arange(size), workers)]  # copies of each worker
         bounds = np.cumsum([0, *shares]).tolist()
         memory = [Shared.allocate(context, size, self.spec) for _ in range(groups)]
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         try:
             for number in range(workers):
                 share = slice(bounds[number], bounds[number + 1])
-                self._workers.append(_Worker(context, number, config, share, memory, stagger_steps))
+                self._workers.append(Worker(context, number, config, share, memory, stagger_steps))
         except BaseException:
             self.close()
             raise
@@ -123,7 +104,7 @@ class Group:
         first_env: int,
         spec: EnvironmentSpec,
         shared: Shared,
-        workers: Sequence[_Worker],
+        workers: Sequence[Worker],
     ) -> None:
         self.first_env = first_env
         self.spec = spec
@@ -135,7 +116,7 @@ class Group:
     def reset(self, seed: int) -> EnvironmentStep:
         for worker in self._workers:
             worker.built()
-        self._tell(_RESET, seed + self.first_env)
+        self._tell(RESET, seed + self.first_env)
         return self._heard(START_SECONDS)  # hundreds of idle starts
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
@@ -144,7 +125,7 @@ class Group:
 
     def send(self, actions: np.ndarray) -> None:
         self._memory.action[:] = actions
-        self._tell(_STEP)
+        self._tell(STEP)
 
     def recv(self) -> EnvironmentStep:
         """Waits for all workers; the frames lie in the shared memory until the next `send`."""
@@ -163,137 +144,14 @@ class Group:
 
     def spin(self, steps: int) -> None:
         """Steps all copies with random actions and waits; nothing travels: the bare emulator."""
-        self._tell(_SPIN, steps)
+        self._tell(SPIN, steps)
         for worker in self._workers:
             worker.hear(START_SECONDS)  # nothing else is under way
 
     def _tell(self, what: bytes, number: int = 0) -> None:
-        word = _WORD.pack(what, self._number, number)
+        word = WORD.pack(what, self._number, number)
         for worker in self._workers:
             worker.tell(self._number, word)
-
-
-class _Worker:
-    """The parent's end of one process."""
-
-    def __init__(
-        self,
-        context: Any,
-        number: int,
-        config: EnvironmentConfig,
-        share: slice,
-        memory: list[Shared],
-        stagger_steps: int,
-    ) -> None:
-        self._number = number
-        self._context = context
-        self._life = (config, share, memory, stagger_steps)
-        self.failures = 0
-        self._in_a_row = 0
-        self._steps = 0  # since the process was started
-        self._answered: set[int] = set()  # groups whose rows are ready, though nobody has asked for them yet
-        self._begins_anew = [False] * len(memory)  # groups whose next rows are those of new episodes
-        self._start()
-
-    def _start(self) -> None:
-        self._pipe, theirs = self._context.Pipe()
-        name = f"lbc-environments-{self._number}"
-        self._process = self._context.Process(
-            target=_work, args=(theirs, *self._life), name=name, daemon=True
-        )
-        self._process.start()
-        theirs.close()
-        self._building = True
-
-    def built(self) -> None:
-        """Waits until the process has its copies."""
-        if self._building:
-            self.hear(START_SECONDS)
-            self._building = False
-
-    @property
-    def pid(self) -> int:
-        return int(self._process.pid)
-
-    def tell(self, group: int, word: bytes) -> None:
-        if self._begins_anew[group]:
-            return  # the action was meant for an episode that is lost
-        try:
-            self._pipe.send_bytes(word)
-        except (BrokenPipeError, ConnectionResetError):
-            self._replace(self._gone())
-
-    def answer(self, group: int, seconds: float) -> None:
-        """Waits until this worker's share of the group's rows lies in the shared memory."""
-        if not self._begins_anew[group]:
-            try:
-                while group not in self._answered:  # groups answer in the order in which they were told
-                    self._answered.add(self.hear(seconds))
-                self._answered.remove(group)
-                self._steps += 1
-            except TrainingError as failure:
-                self._replace(failure)
-        self._begins_anew[group] = False
-
-    def _replace(self, failure: TrainingError) -> None:
-        """A new process for the same copies; all their groups begin new episodes."""
-        self.failures += 1
-        self._in_a_row = 1 if self._steps >= HEALTHY_STEPS else self._in_a_row + 1
-        self._steps = 0
-        if self._in_a_row > FAILURES:
-            raise TrainingError(f"{failure} It has failed {self._in_a_row} times in a row, so the run ends.")
-        warnings.warn(f"{failure} It is replaced; its unfinished episodes are lost.", stacklevel=2)
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
-        self._answered.clear()
-        self._start()
-        self.built()
-        seed = 1_000_003 * self.failures + int(1e3 * time.monotonic())
-        for group in range(len(self._begins_anew)):
-            self._pipe.send_bytes(_WORD.pack(_RESET, group, seed % 2**30))
-            self.hear(START_SECONDS)
-            self._begins_anew[group] = True
-
-    def hear(self, seconds: float) -> int:
-        """Waits for the answer to the oldest word that has none yet; returns the group that it is about."""
-        try:
-            if not self._speaks_within(seconds):
-                raise TrainingError(
-                    f"environment process {self._number} (pid {self.pid}) has not answered for "
-                    f"{seconds:.1f} seconds; the game hangs, or the machine is far too busy."
-                )
-            answer = self._pipe.recv_bytes()
-        except (EOFError, ConnectionResetError):
-            raise self._gone() from None
-        if answer[:1] != _DONE:
-            raise TrainingError(
-                f"environment process {self._number} failed:\n{answer[1:].decode(errors='replace')}"
-            )
-        return int.from_bytes(answer[1:], "little")
-
-    def _speaks_within(self, seconds: float) -> bool:
-        """Of time that was ours: whoever stops this process (Ctrl-Z) mostly stops its workers, too."""
-        slices = max(1, round(seconds / SLICE_SECONDS))
-        return any(self._pipe.poll(seconds / slices) for _ in range(slices))
-
-    def _gone(self) -> TrainingError:
-        self._process.join(1.0)
-        return TrainingError(
-            f"environment process {self._number} (pid {self.pid}) ended by itself "
-            f"(exit code {self._process.exitcode}); was it killed, or out of memory?"
-        )
-
-    def dismiss(self) -> None:
-        with contextlib.suppress(OSError):
-            self._pipe.send_bytes(_WORD.pack(_CLOSE, 0, 0))
-            self._pipe.close()
-
-    def join(self, deadline: float) -> None:
-        self._process.join(max(0.0, deadline - time.monotonic()))
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
 
 
 def usual_workers() -> int:
@@ -304,50 +162,3 @@ def usual_workers() -> int:
     """
     cores = usable_cores()
     return 2 * (cores - 1) if cores >= MANY_CORES else cores
-
-
-def _work(
-    pipe: Connection, config: EnvironmentConfig, share: slice, memory: list[Shared], stagger_steps: int
-) -> None:
-    """A worker's life: builds its copies, then does what it is told until its pipe ends."""
-    leave_signals_to_the_parent()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    if torch := sys.modules.get("torch"):  # too late for the variable, where a game of a user's uses it
-        torch.set_num_threads(1)
-    with contextlib.suppress(EOFError, OSError):  # the parent is gone: so are we
-        try:
-            arrays = [shared.arrays(share) for shared in memory]
-            copies = share.stop - share.start
-            one_thread = dataclasses.replace(config, threads=1)
-            games = [make(one_thread, copies, stagger_steps) for _ in memory]
-            pipe.send_bytes(_DONE)
-            while (group := _obey(pipe, games, arrays, share.start)) is not None:
-                pipe.send_bytes(_DONE + group.to_bytes(4, "little"))
-        except (EOFError, OSError):
-            raise
-        except Exception:
-            pipe.send_bytes(_FAILED + traceback.format_exc(limit=-6).encode())
-            time.sleep(0.5)  # for the words to be read before the end of the pipe
-
-
-def _obey(
-    pipe: Connection, games: list[VectorEnvironment], arrays: list[Arrays], first_env: int
-) -> int | None:
-    """Does what the next word says; returns the group that it is about, None if it is the last."""
-    word, group, number = _WORD.unpack(pipe.recv_bytes())
-    what = word.rstrip(b"\0")
-    if what == _CLOSE:
-        return None
-    game, mine = games[group], arrays[group]
-    if what == _SPIN:
-        rng = np.random.default_rng(first_env)
-        for _ in range(number):
-            game.step(rng.integers(0, game.spec.num_actions, game.num_envs))
-        return int(group)
-    seen = game.reset(number + first_env) if what == _RESET else game.step(mine.action)
-    mine.frame[...] = seen.frame
-    mine.reward[...] = seen.reward
-    mine.terminated[...] = seen.terminated
-    mine.truncated[...] = seen.truncated
-    mine.first[...] = seen.first
-    return int(group)

@@ -64,7 +64,7 @@ def test_a_local_run_begins_those_copies_anew(game, tmp_path):
 
 
 def test_a_local_run_ends_where_a_game_fails_again_and_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("lbc.environments.workers.HEALTHY_STEPS", 1000)
+    monkeypatch.setattr("lbc.environments.worker.HEALTHY_STEPS", 1000)
     config = config_for("raises", local_config(run={"frames": 5000, **FEW}))
     with (
         pytest.warns(UserWarning, match="It is replaced"),
