@@ -9,18 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lbc.config.algorithm import (
-    ActorConfig,
     BehaviorConfig,
     BufferConfig,
     ControllerConfig,
     LearnerConfig,
     ModelConfig,
     PopulationConfig,
-    RunConfig,
     TargetConfig,
 )
 from lbc.config.checks import require
 from lbc.config.environment import EnvironmentConfig
+from lbc.config.running import ActorConfig, RunConfig
 
 __all__ = [
     "ActorConfig",
