@@ -44,11 +44,18 @@ def target_of(net: PolicyNetwork) -> TargetPolicy:
     return build_target(net.target, build_mapping(BehaviorConfig(), 1), 1)
 
 
-def learner(net: PolicyNetwork, discount: float = 0.9, shaping: str = "identity", **options) -> Learner:
-    """A learner of policy 0 that trains at full rate from the first update."""
+def learner(
+    net: PolicyNetwork,
+    discount: float = 0.9,
+    shaping: str = "identity",
+    bonus: float | None = None,
+    **options,
+) -> Learner:
+    """A learner of policy 0 that trains at full rate from the first update; bonus: its own, of entropy."""
     defaults = {"warmup_steps": 0, "learning_rate_schedule": "constant", "weight_decay": 0.0}
     config = LearnerConfig(**(defaults | options))
-    return Learner(PolicyHyperParameters(0, discount, shaping), net, config, net.target, target_of(net))
+    policy = PolicyHyperParameters(0, discount, shaping, bonus)
+    return Learner(policy, net, config, net.target, target_of(net))
 
 
 def batch(

@@ -1,4 +1,4 @@
-"""H: the population of policies and their hyper-parameters h_i = (gamma_i, RS_i)."""
+"""H: the population of policies and what makes each its own: h_i = (gamma_i, RS_i), and more if wished."""
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ class PolicyHyperParameters:
     index: int
     discount: float
     shaping: str
+    entropy_scaling: float | None = None  # the entropy bonus; None: the learner's
     first_discount: float | None = None  # at the beginning of the run; None: `discount` throughout
     ramp: float = 0.5  # share of the run after which `discount` is reached
 
@@ -114,8 +115,9 @@ def _own_shaping(name: str) -> Callable[[Tensor], Tensor]:
 def build_population(config: PopulationConfig) -> tuple[PolicyHyperParameters, ...]:
     for name in config.shapings:
         shaping_of(name)
-    first = config.first_discounts or (None,) * len(config.discounts)
-    entries = list(zip(config.discounts, config.shapings, first, strict=True))[: config.size]
+    none = (None,) * len(config.discounts)
+    bonuses, first = config.entropy_scalings or none, config.first_discounts or none
+    entries = list(zip(config.discounts, config.shapings, bonuses, first, strict=True))[: config.size]
     return tuple(
         PolicyHyperParameters(index, *entry, config.discount_ramp) for index, entry in enumerate(entries)
     )

@@ -22,6 +22,7 @@ class PopulationConfig:
     discounts: tuple[float, ...] = (0.997, 0.999, 0.99)
     shapings: tuple[str, ...] = ("sqrt", "log", "tanh")  # or clip, identity, "module:function"
     policies: int = 0  # only the first so many of them; 0: all
+    entropy_scalings: tuple[float, ...] = ()  # each policy's entropy bonus; empty: the learner's for all
     first_discounts: tuple[float, ...] = ()  # at the beginning of the run; empty: `discounts` throughout
     discount_ramp: float = 0.5  # share of the run after which `discounts` are reached
 
@@ -45,11 +46,16 @@ class PopulationConfig:
         for gamma in self.discounts:
             within("population", "discounts", gamma, 0.0, 1.0)
         within("population", "discount_ramp", self.discount_ramp, 1e-6, 1.0)
-        require(
-            len(self.first_discounts) in (0, entries),
-            f"population has {entries} discounts but {len(self.first_discounts)} first_discounts; "
-            "give one per policy, or none.",
-        )
+        for name, given in (
+            ("entropy_scalings", self.entropy_scalings),
+            ("first_discounts", self.first_discounts),
+        ):
+            require(
+                len(given) in (0, entries),
+                f"population has {entries} discounts but {len(given)} {name}; give one per policy, or none.",
+            )
+        for bonus in self.entropy_scalings:
+            at_least("population", "entropy_scalings", bonus, 0.0)
         require(
             not self.first_discounts or max(*self.first_discounts, *self.discounts) < 1.0,
             "population.discounts must be below 1 where first_discounts lead to them: "

@@ -60,6 +60,8 @@ class Learner:
         self._config = config
         self._target = target
         self._policy_of = policy_of
+        own = policy.entropy_scaling
+        self._bonus = config.entropy_scaling if own is None else own
         self._optimizer = AdamW(network.parameters(), config)
         self._entropy_scaling, self._discount, self._hurry = (  # `_hurry`: 1 - discount, not below 0.0001
             torch.zeros_like(network.scale.sigma) for _ in range(3)
@@ -202,8 +204,8 @@ class Learner:
     def _follow(self, progress: float) -> None:
         """What the loss itself has of the schedules."""
         self._progress = progress
-        bonus = SCHEDULES[self._config.entropy_schedule](progress, 0.0)
-        self._entropy_scaling.fill_(self._config.entropy_scaling * bonus)
+        share = SCHEDULES[self._config.entropy_schedule](progress, 0.0)
+        self._entropy_scaling.fill_(self._bonus * share)
         self.discount = self.policy.discount_at(progress)
         self._discount.fill_(self.discount)
         self._hurry.fill_(1.0 - min(self.discount, 0.9999))
@@ -274,7 +276,7 @@ class Learner:
             with self.network.autocast():
                 predicted = self.network.forward_model(z, action).to(zero.dtype)
             auxiliary = auxiliary + forward_dynamics_loss(predicted, z[1:].to(zero.dtype), e.real)
-        entropy = entropy_bonus(e.log_pi[:-1], e.real) if config.entropy_scaling else zero
+        entropy = entropy_bonus(e.log_pi[:-1], e.real) if self._bonus else zero
         return Losses(
             value=config.v_loss_scaling * squared_loss(e.v_target, e.outputs.value[:-1], e.real) / sigma**2,
             q=config.q_loss_scaling * squared_loss(e.q_target, e.q_t, e.real) / sigma**2,

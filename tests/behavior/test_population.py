@@ -72,17 +72,25 @@ def test_horizons_grow_evenly():
     assert [p.first_discount for p in shorter] == [0.9]
 
 
+def test_every_policy_may_have_its_own_entropy_bonus():
+    config = PopulationConfig(entropy_scalings=(0.1, 0.0, 0.2), policies=2)
+    assert [p.entropy_scaling for p in build_population(config)] == [0.1, 0.0]
+    assert [p.entropy_scaling for p in build_population(PopulationConfig())] == [None] * 3
+
+
 @pytest.mark.parametrize(
     ("wishes", "why"),
     [
         ({"first_discounts": (0.9,)}, "one per policy"),
+        ({"entropy_scalings": (0.01, 0.1)}, "2 entropy_scalings; give one per policy"),
+        ({"entropy_scalings": (0.01, 0.1, -0.1)}, "entropy_scalings"),
         ({"first_discounts": (0.9, 1.0, 0.9)}, "below 1"),
         ({"first_discounts": (0.9, 0.9, 0.9), "discounts": (0.9, 1.0, 0.9)}, "below 1"),
         ({"first_discounts": (0.9, -0.1, 0.9)}, "first_discounts"),
         ({"discount_ramp": 0.0}, "discount_ramp"),
     ],
 )
-def test_horizons_that_cannot_grow_are_refused(wishes, why):
+def test_populations_that_do_not_fit_are_refused(wishes, why):
     with pytest.raises(UserError, match=why):
         PopulationConfig(**wishes)
 

@@ -316,6 +316,20 @@ def test_losses_are_scaled_by_their_names():
     torch.testing.assert_close(total, torch.stack(list(base.values())).sum())
 
 
+@pytest.mark.parametrize("everybodys", [0.0, 0.5])
+def test_a_policy_may_have_an_entropy_bonus_of_its_own(everybodys):
+    net, data = network(), batch()
+
+    def found(**wishes) -> Tensor:
+        who = learner(net, **wishes)
+        return who.losses(who.estimate(data), data).entropy
+
+    unit = found(entropy_scaling=1.0)
+    torch.testing.assert_close(found(entropy_scaling=everybodys, bonus=0.25), 0.25 * unit)
+    torch.testing.assert_close(found(entropy_scaling=everybodys, bonus=0.0), 0.0 * unit)
+    torch.testing.assert_close(found(entropy_scaling=everybodys, bonus=None), everybodys * unit)
+
+
 def test_one_update_by_hand():
     """The first step of Adam moves every weight by lr g / (|g| + eps), after shrinking it by lr decay.
 
