@@ -127,7 +127,9 @@ def component_names(config: Mapping[str, Any], count: int) -> list[str]:
     try:
         population, chosen = config["population"], config["behavior"]["components"] or range(count)
         discounts, shapings = population["discounts"], population["shapings"]
-        names = [f"policy {p + 1}: {shapings[p]}, discount {discounts[p]:g}" for p in chosen]
+        own = [f", entropy bonus {bonus:g}" for bonus in population.get("entropy_scalings", ())]
+        own = own or [""] * len(discounts)
+        names = [f"policy {p + 1}: {shapings[p]}, discount {discounts[p]:g}{own[p]}" for p in chosen]
         several = len(set(names)) < len(names)  # components of one policy
         return [f"component {i + 1}, {name}" for i, name in enumerate(names)] if several else names
     except (TypeError, ValueError, LookupError):
