@@ -33,6 +33,7 @@ if __name__ == "__main__":  # started as a file: the checkout need not be instal
 from benchmarks.timing import WARM_UP, Call, captured, milliseconds
 from lbc.models import fused, sequence
 from lbc.models.core import RecurrentCore
+from tests.oracles.lstm import literal
 
 SIZES = ((80, 64, 531, 256), (120, 64, 531, 256))  # T, B, inputs, units
 RESETS = 0.01  # share of the steps that begin an episode
@@ -52,20 +53,6 @@ class Result:
     def ratio(self) -> float | None:
         ours, torchs = self.milliseconds[OURS], self.milliseconds[TORCH]
         return ours / torchs if ours and torchs else None
-
-
-def literal(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
-    gates_x = core.input(x)
-    keep = (~first).to(x.dtype).unsqueeze(-1)
-    h, c = state[0], state[1]
-    outputs = []
-    for t in range(len(x)):
-        h, c = h * keep[t], c * keep[t]
-        i, f, g, o = torch.addmm(gates_x[t], h, core.hidden.weight.t()).chunk(4, dim=-1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        h = torch.sigmoid(o) * torch.tanh(c)
-        outputs.append(h)
-    return torch.stack(outputs)
 
 
 def step_by_step(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> Tensor:
@@ -103,7 +90,7 @@ def contenders(size: tuple[int, ...], mixed: bool, backward: bool, device: str) 
         OURS: call(lambda: core(x, first, state)[0], core),
         **({STEPS: call(lambda: step_by_step(core, x, first, state), core)} if whole else {}),
         TORCH: call(lambda: lstm(x, (h, c))[0], lstm),
-        LITERAL: call(lambda: literal(core, x, first, state), core),
+        LITERAL: call(lambda: literal(core, x, first, state)[0], core),
     }
 
 

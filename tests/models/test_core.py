@@ -10,6 +10,7 @@ from torch.func import functional_call
 
 from lbc.models import fused
 from lbc.models.core import NoCore, RecurrentCore
+from tests.oracles.lstm import literal
 
 INPUTS, UNITS = 5, 4
 STEPS, BATCH = 6, 3
@@ -39,21 +40,6 @@ def rows(t: int, b: int = 2, seed: int = 0) -> torch.Tensor:
 
 def never(t: int, b: int = 2) -> torch.Tensor:
     return torch.zeros(t, b, dtype=torch.bool)
-
-
-def literal(core: RecurrentCore, x: Tensor, first: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """The oracle: an LSTM with resets, written down as it is defined, differentiated by autograd."""
-    gates_x = core.input(x)
-    keep = (~first).to(x.dtype).unsqueeze(-1)
-    h, c = state[0], state[1]
-    outputs = []
-    for t in range(len(x)):
-        h, c = h * keep[t], c * keep[t]
-        i, f, g, o = torch.addmm(gates_x[t], h, core.hidden.weight.t()).chunk(4, dim=-1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        h = torch.sigmoid(o) * torch.tanh(c)
-        outputs.append(h)
-    return torch.stack(outputs), torch.stack([h, c])
 
 
 def example(core: RecurrentCore, resets: str, steps: int = STEPS) -> tuple[Tensor, Tensor, Tensor]:
