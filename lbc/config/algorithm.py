@@ -67,7 +67,7 @@ class PopulationConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    torso: str = "nature"  # nature | impala | conv | minatar | mlp | "module:factory"
+    torso: str = "nature"  # nature | residual | impala | conv | minatar | mlp | "module:factory"
     torso_units: int = 512  # fully connected layer at the end of the torso
     lstm_units: int = 256  # 0: no recurrent core
     head_units: int = 512  # hidden layer of each head; 0: linear heads
@@ -81,7 +81,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         if not is_own(self.torso):
-            one_of("model", "torso", self.torso, ("nature", "impala", "conv", "minatar", "mlp"))
+            one_of("model", "torso", self.torso, ("nature", "residual", "impala", "conv", "minatar", "mlp"))
         one_of("model", "value_head", self.value_head, ("tied", "own"))
         one_of("model", "initialisation", self.initialisation, ("orthogonal", "torch"))
         at_least("model", "torso_units", self.torso_units, 1)

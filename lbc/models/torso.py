@@ -22,7 +22,13 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "minatar": ((16, 3, 1),),
 }
 IMPALA_CHANNELS = (16, 32, 32)
-FOR_SCREENS = ("nature", "conv", "impala")  # of some thousand pixels: convolutions are most of the work
+RESIDUAL_CHANNELS = 64
+FOR_SCREENS = (
+    "nature",
+    "residual",
+    "conv",
+    "impala",
+)  # of some thousand pixels: convolutions are most of the work
 CENTRING_UPDATES = 1000  # after which mean and spread of the observations stay as they are
 SMALLEST_SPREAD = 0.05  # of observations between 0 and 1
 
@@ -50,15 +56,36 @@ def _impala(channels_in: int, init: Initialise) -> list[nn.Module]:
     return [*layers, nn.ReLU()]
 
 
+def _residual(shape: Shape, init: Initialise) -> list[nn.Module]:
+    """As much arithmetic as 'impala', in a shape that GPUs are fast at: 64 channels on 20 x 20 places.
+
+    The first layer is that of 'nature' with twice the filters, so that it reads its images deep (pixels.py).
+    """
+    channels = RESIDUAL_CHANNELS
+    _large_enough("residual", shape, min(shape[1:]), 8)
+    return [
+        init(nn.Conv2d(shape[0], channels, 8, 4), HIDDEN_GAIN),
+        ResidualBlock(channels, init),
+        nn.MaxPool2d(3, 2, padding=1),
+        ResidualBlock(channels, init),
+        ResidualBlock(channels, init),
+        nn.ReLU(),
+    ]
+
+
+def _large_enough(kind: str, shape: Shape, size: int, kernel: int) -> None:
+    if size < kernel:
+        raise UserError(
+            f"model.torso '{kind}' needs larger images than {shape[1]}x{shape[2]}; "
+            "choose model.torso 'minatar', 'mlp', or a larger environment.image_size."
+        )
+
+
 def _convolutions(kind: str, shape: Shape, init: Initialise) -> list[nn.Module]:
     channels, size = shape[0], min(shape[1:])
     layers: list[nn.Module] = []
     for filters, kernel, stride in CONVOLUTIONS[kind]:
-        if size < kernel:
-            raise UserError(
-                f"model.torso '{kind}' needs larger images than {shape[1]}x{shape[2]}; "
-                "choose model.torso 'minatar', 'mlp', or a larger environment.image_size."
-            )
+        _large_enough(kind, shape, size, kernel)
         layers += [init(nn.Conv2d(channels, filters, kernel, stride), HIDDEN_GAIN), nn.ReLU(inplace=True)]
         channels, size = filters, (size - kernel) // stride + 1
     return layers
@@ -97,7 +124,12 @@ class Torso(nn.Module):
                     f"model.torso '{kind}' needs images, but observations have shape {shape}; "
                     "choose model.torso 'mlp'."
                 )
-            body = _impala(shape[0], init) if kind == "impala" else _convolutions(kind, shape, init)
+            if kind == "impala":
+                body = _impala(shape[0], init)
+            elif kind == "residual":
+                body = _residual(shape, init)
+            else:
+                body = _convolutions(kind, shape, init)
             body.append(nn.Flatten())
         self.body = nn.Sequential(*body)
         with torch.no_grad():

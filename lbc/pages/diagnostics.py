@@ -237,7 +237,10 @@ def _diversity(history: _History) -> _Verdict:
     if not between or history.updates < WARM_UPDATES:
         return "grey", "Too early to compare the policies.", ""
     says = f"The policies are {fmean(between):.3g} nats apart."
-    advice = "Discounts and shapings that differ more: population.discounts, population.shapings."
+    advice = (
+        "A trust region around the population keeps policies together, around their own past they part"
+        " (target.trust_centre); or discounts, shapings and entropy_scalings that differ more (population)."
+    )
     return "red" if fmean(between) < SAME else "amber" if fmean(between) < ALIKE else "green", says, advice
 
 

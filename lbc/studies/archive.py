@@ -30,6 +30,7 @@ KEYS = (
     "score_mean",
     "score_max",
     "behavior_entropy",
+    "kl_between_policies",
     "eval_score",
     "updates",
 )

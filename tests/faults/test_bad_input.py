@@ -41,7 +41,18 @@ FILES = [
     *("bad.toml", "bad", "folder.toml", "odd"),
 ]
 CHOICES = [
-    *("catch", "deepsea", "CartPole-v1", "MinAtar/Breakout", "mlp", "conv", "minatar", "nature", "impala"),
+    *(
+        "catch",
+        "deepsea",
+        "CartPole-v1",
+        "MinAtar/Breakout",
+        "mlp",
+        "conv",
+        "minatar",
+        "nature",
+        "residual",
+        "impala",
+    ),
     *("own", "tied", "torch", "epsilon_greedy", "selection", "linear", "simplex", "ucb", "random", "rule"),
     *("environment", "shared", "start", "end", "omega", "printed", "entropy_controlled", "decoupled"),
     *("policy", "constant", "float64", "bfloat16", "cpu", "cuda", "meta", "no such thing"),

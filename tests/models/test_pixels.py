@@ -124,7 +124,7 @@ def same_features(kind, centring, device):
         assert float(error) <= 1.5 * float(usual) + 1e-3, name
 
 
-@pytest.mark.parametrize("kind", ["nature", "impala"])
+@pytest.mark.parametrize("kind", ["nature", "residual", "impala"])
 @pytest.mark.parametrize("centring", [False, True])
 def test_a_torso_makes_the_same_of_a_stack(kind, centring, emulated, monkeypatch):
     asked = []
@@ -134,7 +134,7 @@ def test_a_torso_makes_the_same_of_a_stack(kind, centring, emulated, monkeypatch
 
 
 @pytest.mark.skipif(not CUDA, reason="no CUDA device here")
-@pytest.mark.parametrize("kind", ["nature", "impala"])
+@pytest.mark.parametrize("kind", ["nature", "residual", "impala"])
 @pytest.mark.parametrize("centring", [False, True])
 def test_a_torso_makes_the_same_of_a_stack_on_the_device(kind, centring):
     with torch.autocast("cuda", torch.bfloat16):

@@ -10,7 +10,7 @@ from torch import nn
 
 from lbc.errors import UserError
 from lbc.models.initialisation import keep, orthogonal
-from lbc.models.torso import SMALLEST_SPREAD, Torso
+from lbc.models.torso import SMALLEST_SPREAD, ResidualBlock, Torso
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ from lbc.models.torso import SMALLEST_SPREAD, Torso
     [
         ("nature", (4, 84, 84)),
         ("impala", (4, 84, 84)),
+        ("residual", (4, 84, 84)),
         ("conv", (4, 42, 42)),
         ("minatar", (6, 10, 10)),
         ("mlp", (7,)),
@@ -32,7 +33,7 @@ def test_leading_axes_are_kept_and_features_are_units(kind, shape):
         assert (z >= 0).all()
 
 
-@pytest.mark.parametrize("kind", ["nature", "impala", "conv", "minatar", "mlp"])
+@pytest.mark.parametrize("kind", ["nature", "residual", "impala", "conv", "minatar", "mlp"])
 def test_layers_start_orthogonal_with_gain_sqrt_2_and_no_bias(kind):
     """W W^T = 2 I, or W^T W = 2 I where a layer widens."""
     torso = Torso(kind, (4, 42, 42), 32, orthogonal)
@@ -62,6 +63,18 @@ def test_nature_has_the_layers_of_the_paper():
     assert torso.last.in_features == 64 * 7 * 7 and torso.last.out_features == 512
 
 
+def test_residual_keeps_small_things_in_place():
+    """64 channels on 10 x 10 places in the end, and what the first layer says is added to, not replaced."""
+    torso = Torso("residual", (4, 84, 84), 512, keep)
+    assert torso.last.in_features == 64 * 10 * 10
+    blocks = [layer for layer in torso.body if isinstance(layer, ResidualBlock)]
+    assert len(blocks) == 3
+    x = torch.randn(1, 64, 20, 20)
+    torch.nn.init.zeros_(blocks[0].second.weight)
+    torch.nn.init.zeros_(blocks[0].second.bias)
+    assert torch.equal(blocks[0](x), x)
+
+
 def test_torch_initialisation_is_left_alone():
     layer = nn.Linear(4, 4)
     before = layer.weight.detach().clone()
@@ -71,7 +84,11 @@ def test_torch_initialisation_is_left_alone():
 
 @pytest.mark.parametrize(
     "kind, shape, message",
-    [("nature", (4,), "needs images.*choose model.torso 'mlp'"), ("nature", (4, 10, 10), "larger images")],
+    [
+        ("nature", (4,), "needs images.*choose model.torso 'mlp'"),
+        ("nature", (4, 10, 10), "larger images"),
+        ("residual", (4, 7, 9), "larger images"),
+    ],
 )
 def test_what_does_not_fit_is_said_in_one_sentence(kind, shape, message):
     with pytest.raises(UserError, match=message):
@@ -109,7 +126,7 @@ def test_bytes_go_to_bfloat16_at_once_and_lose_nothing():
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float64])
-@pytest.mark.parametrize("kind", ["conv", "impala"])
+@pytest.mark.parametrize("kind", ["conv", "impala", "residual"])
 def test_a_convolution_centres_as_the_formula_says(kind, dtype):
     """Values and gradients of body((x - mean) / spread), though the images are never centred."""
     shape = (2, 36, 36)

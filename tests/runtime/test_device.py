@@ -24,7 +24,15 @@ def chosen(torso: str, wanted: str = "auto"):
 
 
 @pytest.mark.parametrize(
-    "torso, mixed", [("nature", True), ("conv", True), ("impala", True), ("minatar", False), ("mlp", False)]
+    "torso, mixed",
+    [
+        ("nature", True),
+        ("conv", True),
+        ("impala", True),
+        ("residual", True),
+        ("minatar", False),
+        ("mlp", False),
+    ],
 )
 def test_a_cpu_with_bfloat16_uses_it_where_convolutions_are_the_work(native, torso, mixed):
     native(True)
