@@ -35,6 +35,7 @@ LAG_GROWS, LAG_RUNS_AWAY = 2.0, 5.0  # times its beginning
 LAG_MATTERS = 8.0  # updates; less is hardly off-policy, however much it grew
 DEAD, SPARSE = 0.05, 0.2  # share of living features; healthy torsos keep above 0.3
 DEAD_HEAD, SPARSE_HEAD = 0.1, 0.3  # of the units behind a policy; Pong was learned with 0.31 to 0.56
+DROWNED, LOUD = 0.95, 0.7  # share of the auxiliary tasks in the torso's gradient; healthy runs keep below 0.4
 SAME, ALIKE = 0.001, 0.005  # nats between policies; three equal learners still differ by some 0.02
 
 
@@ -216,6 +217,15 @@ def _features(history: _History) -> _Verdict:
     return "red" if min(alive) < DEAD else "amber" if min(alive) < SPARSE else "green", says, advice
 
 
+def _auxiliary(history: _History) -> _Verdict:
+    shares = [median(values) for values in by_policy(history.newest, "gradient_share_auxiliary")]
+    if not shares or history.updates < WARM_UPDATES:
+        return "grey", "Too early, or no shares of the gradient have been reported.", ""
+    says = f"{max(shares):.0%} of a torso's gradient are the auxiliary tasks' where it is most."
+    advice = "Lower learner.auxiliary_scaling, or do without: model.auxiliary_forward, model.auxiliary_inverse."
+    return "red" if max(shares) > DROWNED else "amber" if max(shares) > LOUD else "green", says, advice
+
+
 def _heads(history: _History) -> _Verdict:
     alive = [fmean(values) for values in by_policy(history.newest, "policy_units_alive")]
     if not alive:
@@ -239,7 +249,8 @@ def _diversity(history: _History) -> _Verdict:
     says = f"The policies are {fmean(between):.3g} nats apart."
     advice = (
         "A trust region around the population keeps policies together, around their own past they part"
-        " (target.trust_centre); or discounts, shapings and entropy_scalings that differ more (population)."
+        " (target.trust_centre). Or population.discounts, population.shapings and"
+        " population.entropy_scalings that differ more."
     )
     return "red" if fmean(between) < SAME else "amber" if fmean(between) < ALIKE else "green", says, advice
 
@@ -275,6 +286,7 @@ _CHECKS: dict[str, Callable[[_History], _Verdict]] = {
     "diversity": _diversity,
     "features": _features,
     "policy heads": _heads,
+    "auxiliary tasks": _auxiliary,
     "policy lag": _lag,
 }
 _ABSOLUTE = (_score, _numbers)  # no rise of the score excuses these

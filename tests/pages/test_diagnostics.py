@@ -13,7 +13,7 @@ from lbc.reporting import read_metrics
 
 NAMES = [
     "score", "numbers", "value", "target policies", "importance ratios", "behavior", "controller",
-    "diversity", "features", "policy heads", "policy lag",
+    "diversity", "features", "policy heads", "auxiliary tasks", "policy lag",
 ]  # fmt: skip
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -22,7 +22,7 @@ def policy(**changes: Any) -> dict[str, Any]:
     healthy = {
         "explained_variance": 0.5, "target_entropy": 0.6, "clipped_ratio": 0.9, "kept_share": 0.9,
         "features_alive": 0.8, "policy_units_alive": 0.6, "loss_value": 0.1, "gradient_norm": 1.0,
-        "value_mean": 2.0,
+        "value_mean": 2.0, "gradient_share_auxiliary": 0.2,
     }  # fmt: skip
     return healthy | changes
 
@@ -73,6 +73,7 @@ def test_a_healthy_run_is_green_and_needs_no_advice() -> None:
         ("value", {"policies": [policy(explained_variance=-0.2)] * 2}, "learner.popart"),
         ("features", one_of_two(features_alive=0.01), "model.centre_observations"),
         ("policy heads", one_of_two(policy_units_alive=0.04), "model.head_slope"),
+        ("auxiliary tasks", one_of_two(gradient_share_auxiliary=0.99), "learner.auxiliary_scaling"),
         ("diversity", {"kl_between_policies": 1e-4}, "population.shapings"),
         ("numbers", one_of_two(loss_value=None), "learner.clip_norm"),
         ("numbers", one_of_two(gradient_norm=math.inf), "learner.learning_rate"),
@@ -103,6 +104,7 @@ def test_a_rising_score_softens_all_signs_but_broken_numbers() -> None:
         ("value", one_of_two(explained_variance=-0.2)),
         ("features", {"policies": [policy(features_alive=0.15)]}),
         ("policy heads", {"policies": [policy(policy_units_alive=0.2)]}),
+        ("auxiliary tasks", one_of_two(gradient_share_auxiliary=0.8)),
         ("diversity", {"kl_between_policies": 0.003}),
         ("numbers", {"setbacks": 1}),
         ("controller", {"dimensions": [{"name": "a", "chosen": [9, 0]}, {"name": "b", "chosen": [3, 6]}]}),

@@ -91,11 +91,26 @@ def test_inverse_dynamics_is_the_cross_entropy_of_the_action():
 
 
 def test_forward_dynamics_moves_the_prediction_and_not_the_features():
-    """Errors (1, -3) and (2, 0): mean squares 5 and 2, loss 3.5; d/dprediction = 2 error / Z / 2 rows."""
-    predicted = torch.tensor([[[2.0, 0.0]], [[3.0, 1.0]], [[7.0, 7.0]]], requires_grad=True)
-    z = torch.tensor([[[1.0, 3.0]], [[1.0, 1.0]], [[0.0, 0.0]]], requires_grad=True)
+    """Errors (1, -3) and (2, 0): mean squares 5 and 2; the first z has a mean square of 5, the second of 1/2,
+    which counts as 1: loss (5 / 5 + 2) / 2; d/dprediction = 2 error / Z / size / 2 rows."""
+    predicted = torch.tensor([[[2.0, 0.0]], [[3.0, 0.0]], [[7.0, 7.0]]], requires_grad=True)
+    z = torch.tensor([[[1.0, 3.0]], [[1.0, 0.0]], [[0.0, 0.0]]], requires_grad=True)
     loss = forward_dynamics_loss(predicted, z, torch.tensor([[True], [True], [False]]))
-    assert float(loss.detach()) == pytest.approx(3.5)
+    assert float(loss.detach()) == pytest.approx(1.5)
     loss.backward()
-    torch.testing.assert_close(predicted.grad, torch.tensor([[[0.5, -1.5]], [[1.0, 0.0]], [[0.0, 0.0]]]))
+    torch.testing.assert_close(predicted.grad, torch.tensor([[[0.1, -0.3]], [[1.0, 0.0]], [[0.0, 0.0]]]))
     assert z.grad is None
+
+
+def test_large_features_do_not_pull_harder():
+    """A torso and its own prediction, everything a thousand times as large: so is no gradient."""
+    torch.manual_seed(0)
+    real = torch.ones(3, 2, dtype=torch.bool)
+    z, error = torch.randn(4, 2, 8), torch.randn(3, 2, 8)
+    norms = []
+    for size in (1.0, 30.0, 1000.0):
+        predicted = (size * (z[1:] + error)).requires_grad_()
+        forward_dynamics_loss(predicted, size * z[1:], real).backward()
+        norms.append(float(predicted.grad.norm()))
+    assert norms[0] > norms[1] > norms[2]
+    assert norms[1] / norms[2] == pytest.approx(1000 / 30, rel=1e-4)  # relative to size: the same pull
