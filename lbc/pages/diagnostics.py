@@ -222,7 +222,9 @@ def _auxiliary(history: _History) -> _Verdict:
     if not shares or history.updates < WARM_UPDATES:
         return "grey", "Too early, or no shares of the gradient have been reported.", ""
     says = f"{max(shares):.0%} of a torso's gradient are the auxiliary tasks' where it is most."
-    advice = "Lower learner.auxiliary_scaling, or do without: model.auxiliary_forward, model.auxiliary_inverse."
+    advice = (
+        "Lower learner.auxiliary_scaling, or do without: model.auxiliary_forward, model.auxiliary_inverse."
+    )
     return "red" if max(shares) > DROWNED else "amber" if max(shares) > LOUD else "green", says, advice
 
 

@@ -34,9 +34,10 @@ def inverse_dynamics_loss(logits: Tensor, action: Tensor, real: Tensor) -> Tenso
 
 
 def forward_dynamics_loss(predicted_z: Tensor, z_tp1: Tensor, real: Tensor) -> Tensor:
-    """(z_{t+1} predicted from (z_t, a_t) - sg(z_{t+1}))^2 / max(1, sg(z_{t+1}^2)), each a mean over Z.  Both [T, B, Z].
+    """(z_{t+1} predicted from (z_t, a_t) - sg(z_{t+1}))^2 / max(1, sg(z_{t+1}^2)), each a mean over Z.
 
-    The features are their own target: undivided, once they are large, the error only makes them larger.
+    predicted_z, z_tp1: [T, B, Z].  The features are their own target: undivided, once they are large, the
+    error only makes them larger.
     """
     z_tp1 = z_tp1.detach()
     size = (z_tp1**2).mean(-1).clamp(min=1.0)
