@@ -15,6 +15,7 @@ import math
 import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ def keep(run: Path, label: Path) -> Path:
     if found is None:
         raise UserError(f"'{run}' has no configuration that names its seed.")
     target = label / f"seed{found[1]}"
+    _refuse_to_replace_another(run, target)
     target.mkdir(parents=True, exist_ok=True)
     for name in _COPIED:
         if (run / name).exists():
@@ -79,6 +81,21 @@ def keep(run: Path, label: Path) -> Path:
     lines = [json.dumps(_kept(report)) for report in _thinned(reports)]
     (target / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     return target
+
+
+def _refuse_to_replace_another(run: Path, target: Path) -> None:
+    """A run may be kept again, further on; but not in the place of one with other settings."""
+    files = [RunDirectory(path).config for path in (run, target)]
+    if not all(file.exists() for file in files):
+        return
+    new, old = (tomllib.loads(file.read_text(encoding="utf-8")) for file in files)
+    for section, values in old.items():
+        for key, was in values.items() if section != "run" else ():
+            if new.get(section, {}).get(key, was) != was:
+                raise UserError(
+                    f"'{target}' holds another run, whose {section}.{key} was {was} and not"
+                    f" {new[section][key]}; choose another label."
+                )
 
 
 def _forget_place(machine: Path) -> None:

@@ -88,3 +88,18 @@ def test_the_command_is_kept_without_its_place(tmp_path):
     assert main(["keep", str(tmp_path / "label"), str(tmp_path / "a")]) == 0
     kept = json.loads((tmp_path / "label" / "seed1" / "machine.json").read_text())
     assert kept == {"command": "lbc train catch --seed 1", "torch": "2"}
+
+
+def test_a_run_with_other_settings_is_not_replaced(tmp_path, capsys):
+    label = tmp_path / "label"
+    for name, batch, minutes in (("a", 8, 1), ("further", 8, 2), ("other", 4, 1)):
+        run_directory(tmp_path / name, 1, [1.0, 2.0 if name == "a" else 3.0])
+        text = f"[buffer]\nbatch_size = {batch}\n[run]\nseed = 1\nminutes = {minutes}\n"
+        (tmp_path / name / "config.toml").write_text(text)
+    assert main(["keep", str(label), str(tmp_path / "a")]) == 0
+    assert main(["keep", str(label), str(tmp_path / "further")]) == 0
+    kept = (label / "seed1" / "metrics.jsonl").read_text()
+    assert "3.0" in kept
+    assert main(["keep", str(label), str(tmp_path / "other")]) == 2
+    assert "holds another run, whose buffer.batch_size was 8 and not 4" in capsys.readouterr().err
+    assert (label / "seed1" / "metrics.jsonl").read_text() == kept
