@@ -102,7 +102,7 @@ def _torch() -> list[Finding]:
 
         text = "CPU only: presets 'catch' to 'atari-laptop'; 'atari' wants a GPU"
         if has_bfloat16(torch.device("cpu")):
-            text += "; this CPU computes in bfloat16, which Atari gains by"
+            text += "; this CPU computes in bfloat16, too (run.precision)"
         found.append(Finding(POOR, "device", text))
     return found
 

@@ -36,7 +36,7 @@ class RunConfig:
     checkpoint_seconds: float = 300.0
     checkpoint_form: str = "full"  # compact: without games and buffer, bfloat16, files of at most 15 MB
     device: str = "auto"  # auto | cpu | cuda | mps
-    precision: str = "auto"  # float32 | float64 | bfloat16 (weights, losses float32) | auto: as is faster
+    precision: str = "auto"  # float32 | float64 | bfloat16 (weights, losses float32) | auto: bfloat16 on CUDA
     evaluation_episodes: int = 8  # runtime 'local': per round, in every way to play; 0: no evaluation
     learner_processes: bool = True  # runtime 'local' on a CPU: a process for every learner, or else a thread
     cuda_graphs: bool = True  # runtime 'local' on CUDA: thoughts and updates as captured graphs

@@ -23,12 +23,6 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
 }
 IMPALA_CHANNELS = (16, 32, 32)
 RESIDUAL_CHANNELS = 64
-FOR_SCREENS = (
-    "nature",
-    "residual",
-    "conv",
-    "impala",
-)  # of some thousand pixels: convolutions are most of the work
 CENTRING_UPDATES = 1000  # after which mean and spread of the observations stay as they are
 SMALLEST_SPREAD = 0.05  # of observations between 0 and 1
 

@@ -6,7 +6,6 @@ import torch
 
 from lbc.config import Config
 from lbc.errors import UserError
-from lbc.models.torso import FOR_SCREENS
 
 
 def select_device(name: str) -> torch.device:
@@ -28,15 +27,12 @@ def precision(config: Config, device: torch.device) -> tuple[torch.dtype, bool]:
     Where they do on CUDA, the process may from then on use TF32 for what stays in float32.
     """
     wanted = config.run.precision
-    mixed = wanted == "bfloat16" or (wanted == "auto" and _gains_by_bfloat16(config.model.torso, device))
-    if mixed and device.type == "cuda":
+    on_cuda = device.type == "cuda"
+    # A CPU is left to float32, though it may be slower: seeds of Pong did better (docs/performance.md).
+    mixed = wanted == "bfloat16" or (wanted == "auto" and on_cuda and has_bfloat16(device))
+    if mixed and on_cuda:
         torch.set_float32_matmul_precision("high")
     return torch.float64 if wanted == "float64" else torch.float32, mixed
-
-
-def _gains_by_bfloat16(torso: str, device: torch.device) -> bool:
-    """On a CPU a small network loses more by the conversions than it gains."""
-    return has_bfloat16(device) and (device.type == "cuda" or torso in FOR_SCREENS)
 
 
 def has_bfloat16(device: torch.device) -> bool:

@@ -1,4 +1,4 @@
-"""In which numbers a run computes: what was asked for, or what this device is faster in."""
+"""In which numbers a run computes: what was asked for, or what suits this device."""
 
 import pytest
 import torch
@@ -19,26 +19,22 @@ def native(monkeypatch):
     return has
 
 
-def chosen(torso: str, wanted: str = "auto"):
-    return precision(catch_config(model={"torso": torso}, run={"precision": wanted}), CPU)
+def chosen(torso: str, wanted: str = "auto", device: torch.device = CPU):
+    return precision(catch_config(model={"torso": torso}, run={"precision": wanted}), device)
 
 
-@pytest.mark.parametrize(
-    "torso, mixed",
-    [
-        ("nature", True),
-        ("conv", True),
-        ("impala", True),
-        ("residual", True),
-        ("minatar", False),
-        ("mlp", False),
-    ],
-)
-def test_a_cpu_with_bfloat16_uses_it_where_convolutions_are_the_work(native, torso, mixed):
-    native(True)
-    assert chosen(torso) == (torch.float32, mixed)
-    native(False)
+@pytest.mark.parametrize("it", [True, False])
+@pytest.mark.parametrize("torso", ["nature", "mlp"])
+def test_a_cpu_computes_in_float32_unless_told_otherwise(native, torso, it):
+    native(it)
     assert chosen(torso) == (torch.float32, False)
+
+
+def test_a_gpu_with_bfloat16_uses_it(monkeypatch):
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", lambda _: None)
+    for it in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, it=it: it)
+        assert chosen("nature", device=torch.device("cuda")) == (torch.float32, it)
 
 
 @pytest.mark.parametrize("it", [True, False])
