@@ -105,7 +105,7 @@ def test_a_rising_score_softens_all_signs_but_broken_numbers() -> None:
         ("features", {"policies": [policy(features_alive=0.15)]}),
         ("policy heads", {"policies": [policy(policy_units_alive=0.2)]}),
         ("auxiliary tasks", one_of_two(gradient_share_auxiliary=0.8)),
-        ("diversity", {"kl_between_policies": 0.003}),
+        ("diversity", {"kl_between_policies": 0.03}),
         ("numbers", {"setbacks": 1}),
         ("controller", {"dimensions": [{"name": "a", "chosen": [9, 0]}, {"name": "b", "chosen": [3, 6]}]}),
     ],
