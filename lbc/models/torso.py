@@ -174,8 +174,7 @@ class Torso(nn.Module):
         unit = 255.0 if observation.dtype == torch.uint8 else 1.0
         x = self._laid_out(observation, begin.weight.dtype)
         if mixed:
-            mean = self._laid_out(self.mean * unit, begin.weight.dtype)
-            return begin._conv_forward(x - mean, weight / unit, begin.bias)
+            return begin._conv_forward(x - self.mean * unit, weight / unit, begin.bias)
         background = begin._conv_forward(self.mean.unsqueeze(0), weight, None)
         return begin._conv_forward(x, weight / unit, begin.bias) - background
 
