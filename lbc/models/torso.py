@@ -174,7 +174,8 @@ class Torso(nn.Module):
         unit = 255.0 if observation.dtype == torch.uint8 else 1.0
         x = self._laid_out(observation, begin.weight.dtype)
         if mixed:
-            return begin._conv_forward(x - self.mean * unit, weight / unit, begin.bias)
+            mean = (self.mean * unit).movedim(0, -1).contiguous().movedim(-1, 0)  # channels last, as x is
+            return begin._conv_forward(x - mean, weight / unit, begin.bias)
         background = begin._conv_forward(self.mean.unsqueeze(0), weight, None)
         return begin._conv_forward(x, weight / unit, begin.bias) - background
 

@@ -40,6 +40,7 @@ LINES = 200  # of a kept curve
 _RESUMED = re.compile(r" --resume[ =](?:'[^']*'|\S+)")
 _OUT = re.compile(r" --out[ =](?:'[^']*'|\S+)")
 _SEED = re.compile(r"\bseed\W+(\d+)")
+_BUDGET = ("frames", "minutes")  # what a later sitting may have changed
 _COPIED = ("config.toml", "config.json", "machine.json", "summary.json", "eval.json")
 
 
@@ -90,8 +91,8 @@ def _refuse_to_replace_another(run: Path, target: Path) -> None:
         return
     new, old = (tomllib.loads(file.read_text(encoding="utf-8")) for file in files)
     for section, values in old.items():
-        for key, was in values.items() if section != "run" else ():
-            if new.get(section, {}).get(key, was) != was:
+        for key, was in values.items():
+            if key not in _BUDGET and new.get(section, {}).get(key, was) != was:
                 raise UserError(
                     f"'{target}' holds another run, whose {section}.{key} was {was} and not"
                     f" {new[section][key]}; choose another label."

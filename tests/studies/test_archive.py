@@ -92,9 +92,16 @@ def test_the_command_is_kept_without_its_place(tmp_path):
 
 def test_a_run_with_other_settings_is_not_replaced(tmp_path, capsys):
     label = tmp_path / "label"
-    for name, batch, minutes in (("a", 8, 1), ("further", 8, 2), ("other", 4, 1)):
+    runs = (
+        ("a", 8, 1, "auto"),
+        ("further", 8, 2, "auto"),
+        ("other", 4, 1, "auto"),
+        ("half", 8, 1, "bfloat16"),
+    )
+    for name, batch, minutes, precision in runs:
         run_directory(tmp_path / name, 1, [1.0, 2.0 if name == "a" else 3.0])
-        text = f"[buffer]\nbatch_size = {batch}\n[run]\nseed = 1\nminutes = {minutes}\n"
+        settings = f"seed = 1\nminutes = {minutes}\nprecision = '{precision}'\n"
+        text = f"[buffer]\nbatch_size = {batch}\n[run]\n{settings}"
         (tmp_path / name / "config.toml").write_text(text)
     assert main(["keep", str(label), str(tmp_path / "a")]) == 0
     assert main(["keep", str(label), str(tmp_path / "further")]) == 0
@@ -102,4 +109,6 @@ def test_a_run_with_other_settings_is_not_replaced(tmp_path, capsys):
     assert "3.0" in kept
     assert main(["keep", str(label), str(tmp_path / "other")]) == 2
     assert "holds another run, whose buffer.batch_size was 8 and not 4" in capsys.readouterr().err
+    assert main(["keep", str(label), str(tmp_path / "half")]) == 2
+    assert "run.precision was auto and not bfloat16" in capsys.readouterr().err
     assert (label / "seed1" / "metrics.jsonl").read_text() == kept
