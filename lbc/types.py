@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,6 +160,11 @@ class Batch:
         """Its sequences from `begin` to `end`."""
         parts: dict[str, Any] = {name: x[:, begin:end] for name, x in self._by_row().items()}
         return replace(self, **parts, state=self.state[:, :, begin:end])
+
+    def parts(self, count: int) -> list[Batch]:
+        """Its sequences in so many parts, as equal as can be."""
+        cuts = [len(self.reward[0]) * i // count for i in range(count + 1)]
+        return [self.part(begin, end) for begin, end in pairwise(cuts)]
 
     def until(self, end: int) -> Batch:
         """Its rows before `end`."""

@@ -65,3 +65,8 @@ class Config:
             self.behavior.entropy_control == "boltzmann" or not self.target.shared,
             "target.shared needs behavior.entropy_control 'boltzmann': epsilon-greedy has no gradient.",
         )
+        require(
+            self.learner.minibatches <= self.buffer.batch_size,
+            f"learner.minibatches is {self.learner.minibatches}, but a batch has only "
+            f"{self.buffer.batch_size} sequences (buffer.batch_size).",
+        )

@@ -1,4 +1,4 @@
-"""A learner's update as one CUDA graph: a thousand small launches become one.
+"""All updates that come of a batch as one CUDA graph: thousands of small launches become one.
 
 The batch lives in tensors that never move; a graph reads them, writes gradients, weights, moments and
 running statistics in place, and leaves the gradient's norm behind.  Learning rate, weight decay, entropy
@@ -71,9 +71,12 @@ class GraphedUpdate:
         return graph
 
     def _once(self) -> None:
-        estimates, _, norm = self.learner.differentiate(self._place)
-        self.learner.apply(estimates, self._place, self._centring)
-        self._norm.copy_(norm)
+        norms = []
+        for part in self.learner.minibatches(self._place):
+            seen, _, norm = self.learner.differentiate(part)
+            self.learner.apply(seen, part, self._centring)
+            norms.append(norm)
+        self._norm.copy_(torch.stack(norms).mean())
 
     def launch(self, progress: float) -> None:
         if self._centring and not self.learner.still_centring:
@@ -86,7 +89,7 @@ class GraphedUpdate:
             self._graph.replay()
             self._heard.copy_(self._norm, non_blocking=True)
             self._done.record()
-        self.learner.updates += 1
+        self.learner.updates += self.learner.updates_per_batch
 
     @property
     def seconds(self) -> float:

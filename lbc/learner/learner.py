@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -67,19 +66,32 @@ class Learner:
             torch.zeros_like(network.scale.sigma) for _ in range(3)
         )
         self._follow(0.0)
-        self.gradient_norm = float("nan")  # of the last update, before clipping
+        self.gradient_norm = float("nan")  # before clipping, mean over the updates of the last batch
         self.setbacks = 0  # times that it had to go back to earlier weights
         self.turn: AbstractContextManager[object] = nullcontext()  # held while a piece is differentiated
         self.peers: Peers | None = None  # whom a shared target also consists of
 
     def update(self, batch: Batch, progress: float) -> Losses:
+        """One update for each minibatch; the last one's losses."""
         self.schedule(progress)
-        seen, losses, norm = self.differentiate(batch)
-        self.gradient_norm = float(norm)
-        self.refuse_non_finite()
-        self.apply(seen, batch, centring=self.still_centring)
-        self.updates += 1
+        centring, norms = self.still_centring, []
+        for part in self.minibatches(batch):
+            seen, losses, norm = self.differentiate(part)
+            self.gradient_norm = float(norm)
+            self.refuse_non_finite()
+            self.apply(seen, part, centring)
+            self.updates += 1
+            norms.append(self.gradient_norm)
+        self.gradient_norm = sum(norms) / len(norms)
         return losses
+
+    @property
+    def updates_per_batch(self) -> int:
+        return self._config.minibatches
+
+    def minibatches(self, batch: Batch) -> list[Batch]:
+        """What each of the updates that come of a batch learns from: some of its sequences."""
+        return batch.parts(self.updates_per_batch)
 
     def refuse_non_finite(self) -> None:
         """Raises where the last gradient was not a number, or infinite (as it is if the loss is)."""
@@ -131,9 +143,7 @@ class Learner:
         if not self._config.chunk and not batch.frame.is_cuda:
             numbers = (rows - batch.burn_in) * math.prod(self.network.torso.shape)
             chunk = max(1, NUMBERS_AT_ONCE // numbers)
-        count = math.ceil(sequences / chunk)
-        cuts = [sequences * i // count for i in range(count + 1)]
-        return [batch.part(begin, end) for begin, end in itertools.pairwise(cuts)]
+        return batch.parts(math.ceil(sequences / chunk))
 
     @torch.no_grad()
     def _moments(self, pieces: Sequence[Batch]) -> Moments:

@@ -73,7 +73,7 @@ class Crew:
                 stacklevel=2,
             )
         else:
-            if learner.updates % self._push_interval == 0:
+            if learner.updates % self._push_interval < learner.updates_per_batch:  # it was due among them
                 self._server.push(index, learner.network, learner.updates)
 
     def look(self) -> None:

@@ -164,5 +164,6 @@ def category(config: Config, space: BehaviorSpace) -> str:
 
 def updates_planned(config: Config, frames_per_step: int) -> int:
     """Updates of one learner over the frame budget."""
-    steps = config.run.frames / frames_per_step
-    return int(steps * config.buffer.replay / (config.buffer.batch_size * config.buffer.sequence_length))
+    samples = config.run.frames / frames_per_step * config.buffer.replay
+    batches = samples / (config.buffer.batch_size * config.buffer.sequence_length)
+    return int(batches * config.learner.minibatches)

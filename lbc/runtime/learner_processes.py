@@ -151,7 +151,7 @@ class ProcessCrew(Crew):
         learner.gradient_norm, seconds = process.finish()
         self.busy += seconds
         learner.refuse_non_finite()
-        learner.updates += 1
+        learner.updates += learner.updates_per_batch
 
     def close(self) -> None:
         """Ends the processes; the next batch would begin new ones."""

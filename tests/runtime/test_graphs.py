@@ -22,10 +22,11 @@ TOLERANCE = {"float32": {"rtol": 1e-4, "atol": 1e-5}, "bfloat16": {"rtol": 0.05,
 PRECISIONS = list(TOLERANCE)
 
 
-def on_cuda(precision: str = "float32", centred: bool = False, **run):
+def on_cuda(precision: str = "float32", centred: bool = False, minibatches: int = 1, **run):
     run = {"device": "cuda", "precision": precision, "evaluation_episodes": 0} | run
     model = {"lstm_units": 64, "centre_features": centred}  # a size that whole sequences have kernels for
     learner = {"entropy_scaling": 0.5, "entropy_schedule": "linear"}  # a graph must see what changes, too
+    learner |= {"minibatches": minibatches}
     population = {"first_discounts": (0.5, 0.6, 0.7)}
     return catch_config(model=model, learner=learner, population=population, run=run)
 
@@ -87,10 +88,10 @@ def batches(count: int) -> list[Batch]:
     return found
 
 
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(("centred", "minibatches"), [(False, 1), (True, 1), (False, 3)])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_graphed_learners_learn_what_plain_ones_do(precision, centred):
-    eager, graphed = (assemble(on_cuda(precision, centred)) for _ in range(2))
+def test_graphed_learners_learn_what_plain_ones_do(precision, centred, minibatches):
+    eager, graphed = (assemble(on_cuda(precision, centred, minibatches)) for _ in range(2))
     crews = [Crew(eager.learners, eager.server, 1, threads=False)]
     crews.append(GraphedCrew(graphed.learners, graphed.server, 1))
     for number, batch in enumerate(batches(6)):
@@ -98,7 +99,7 @@ def test_graphed_learners_learn_what_plain_ones_do(precision, centred):
             crew.learn(batch, number / 10)
             crew.wait()
         for one, other in zip(eager.learners, graphed.learners, strict=True):
-            assert one.updates == other.updates == number + 1
+            assert one.updates == other.updates == minibatches * (number + 1)
             assert one.gradient_norm == pytest.approx(
                 other.gradient_norm, rel=10 * TOLERANCE[precision]["rtol"]
             )

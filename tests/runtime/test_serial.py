@@ -60,9 +60,10 @@ def test_a_run_spends_its_budget_and_keeps_its_weights(tmp_path):
     json.dumps(result), json.dumps(notebook.reports), json.dumps(notebook.headers)
 
 
-def test_planned_updates_are_about_those_made(tmp_path):
+@pytest.mark.parametrize("minibatches", [1, 2])
+def test_planned_updates_are_about_those_made(tmp_path, minibatches):
     notebook = Notebook()
-    config = catch_config(run={"frames": 600})
+    config = catch_config(run={"frames": 600}, learner={"minibatches": minibatches})
     result = train(config, notebook, tmp_path, lambda: False)
     planned = updates_planned(config, frames_per_step=1)
     assert notebook.headers[0]["updates_planned"] == planned
