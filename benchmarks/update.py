@@ -26,7 +26,7 @@ from lbc.cards import resolve
 from lbc.errors import UserError
 from lbc.learner import Learner
 from lbc.learner.graphed import GraphedUpdate, standing
-from lbc.models.torso import CENTRING_UPDATES
+from lbc.models.torso import CENTRING_BATCHES
 from lbc.runtime.run import SerialRun
 from lbc.types import Batch
 
@@ -39,8 +39,8 @@ def played(preset: str, env: str | None, sets: Sequence[str]) -> tuple[list[Lear
         while run.last_batch is None:
             run.step()
         learners = run.experiment.learners
-        for learner in learners:
-            learner.updates = CENTRING_UPDATES  # as in most of a run: the observations' mean is known
+        for learner in learners:  # as in most of a run: the observations' mean is known
+            learner.updates = CENTRING_BATCHES * learner.updates_per_batch
         return learners, run.last_batch
     finally:
         run.close()

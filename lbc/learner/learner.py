@@ -21,7 +21,7 @@ from lbc.learner.schedule import SCHEDULES
 from lbc.learner.trust import divergence, inside_trust_region, trust_centre
 from lbc.models.heads import dueling_q, taken
 from lbc.models.network import Outputs, PolicyNetwork
-from lbc.models.torso import CENTRING_UPDATES
+from lbc.models.torso import CENTRING_BATCHES
 from lbc.targets import (
     entropy_bonus,
     forward_dynamics_loss,
@@ -109,7 +109,8 @@ class Learner:
 
     @property
     def still_centring(self) -> bool:
-        return self.network.torso.centring and self.updates < CENTRING_UPDATES
+        seen = self.updates // self.updates_per_batch  # in batches, or small updates would end it too soon
+        return self.network.torso.centring and seen < CENTRING_BATCHES
 
     # The two halves of an update.  Neither waits for the device, so both can be captured in a graph.
 

@@ -23,7 +23,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, int, int], ...]] = {
 }
 IMPALA_CHANNELS = (16, 32, 32)
 RESIDUAL_CHANNELS = 64
-CENTRING_UPDATES = 1000  # after which mean and spread of the observations stay as they are
+CENTRING_BATCHES = 1000  # of a learner, after which mean and spread of the observations stay as they are
 SMALLEST_SPREAD = 0.05  # of observations between 0 and 1
 
 

@@ -15,7 +15,7 @@ from lbc.config import BehaviorConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner import Learner, divergence
 from lbc.learner.trust import inside_trust_region
-from lbc.models.torso import CENTRING_UPDATES
+from lbc.models.torso import CENTRING_BATCHES
 from lbc.types import Batch
 from tests.builders import batch, learner, network, target_of
 
@@ -449,7 +449,7 @@ def test_centring_ends_when_the_run_is_no_longer_young_and_is_off_by_default():
         assert who.still_centring == centring
         who.update(batch(), progress=0.5)
         assert float(net.torso.updates) == float(centring)
-        who.updates = CENTRING_UPDATES
+        who.updates = CENTRING_BATCHES
         assert not who.still_centring
         who.update(batch(), progress=0.5)
         assert float(net.torso.updates) == float(centring)

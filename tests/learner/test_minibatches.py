@@ -7,6 +7,7 @@ import torch
 
 from lbc.config import BufferConfig, Config, LearnerConfig
 from lbc.errors import TrainingError, UserError
+from lbc.models.torso import CENTRING_BATCHES
 from lbc.parameters import ParameterServer
 from lbc.runtime.crew import Crew
 from tests.builders import batch, learner, network
@@ -46,7 +47,8 @@ def test_a_bad_gradient_in_any_of_them_is_told():
 
 
 @pytest.mark.parametrize(
-    ("minibatches", "interval", "pushed"), [(2, 4, [0, 4, 4, 8]), (3, 4, [0, 6, 9, 12]), (4, 3, [4, 8, 12, 16])]
+    ("minibatches", "interval", "pushed"),
+    [(2, 4, [0, 4, 4, 8]), (3, 4, [0, 6, 9, 12]), (4, 3, [4, 8, 12, 16])],
 )
 def test_weights_are_pushed_as_soon_as_the_interval_is_over(minibatches, interval, pushed):
     one, server, versions = learner(network(), minibatches=minibatches), ParameterServer(), []
@@ -56,6 +58,16 @@ def test_weights_are_pushed_as_soon_as_the_interval_is_over(minibatches, interva
         crew.learn(batch(sequences=4, seed=seed), 0.5)
         versions.append(server.version(0))
     assert versions == pushed
+
+
+def test_the_observations_mean_is_followed_for_as_many_batches():
+    one = learner(network(centre_observations=True), minibatches=4)
+    one.updates = 4 * CENTRING_BATCHES - 4
+    assert one.still_centring
+    one.update(batch(sequences=4), 0.5)
+    assert not one.still_centring
+    one.updates = CENTRING_BATCHES  # a quarter of the way
+    assert one.still_centring
 
 
 def test_there_are_no_more_of_them_than_sequences():

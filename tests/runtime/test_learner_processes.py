@@ -16,7 +16,7 @@ import torch
 from lbc.config import TargetConfig
 from lbc.environments.processes import process_context
 from lbc.errors import TrainingError, UserError
-from lbc.models.torso import CENTRING_UPDATES
+from lbc.models.torso import CENTRING_BATCHES
 from lbc.parameters.shared import SharedTensors
 from lbc.runtime import LocalRun, SerialRun, train
 from lbc.runtime import learner_processes as module
@@ -136,7 +136,7 @@ def test_they_know_how_old_their_learner_is():
     run = LocalRun(local_config(model={"centre_observations": True}))
     try:
         one, work = run.experiment.learners[0], some_batch()
-        for updates, follows in ((0, True), (CENTRING_UPDATES, False)):
+        for updates, follows in ((0, True), (CENTRING_BATCHES, False)):
             one.updates, before = updates, one.network.torso.mean.clone()
             run.crew.learn(replace(work, frame=work.frame + updates), 0.1)
             run.crew.wait()
