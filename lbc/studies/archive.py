@@ -35,7 +35,7 @@ KEYS = (
     "eval_score",
     "updates",
 )
-POLICY_KEYS = ("target_entropy", "policy_units_alive", "discount")
+POLICY_KEYS = ("target_entropy", "kept_share", "policy_units_alive", "discount")
 LINES = 200  # of a kept curve
 _RESUMED = re.compile(r" --resume[ =](?:'[^']*'|\S+)")
 _OUT = re.compile(r" --out[ =](?:'[^']*'|\S+)")

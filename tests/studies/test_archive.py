@@ -55,7 +55,9 @@ def test_a_second_sitting_that_reports_less_often_keeps_its_curve(tmp_path):
 
 def test_what_is_kept_of_each_policy_and_of_reports_without_frames(tmp_path):
     run_directory(tmp_path / "a", 1, [])
-    policies = [{"target_entropy": 0.123456, "policy_units_alive": 0.5, "discount": 0.9, "much": 1}]
+    policies = [
+        {"target_entropy": 0.123456, "kept_share": 0.7, "policy_units_alive": 0.5, "discount": 0.9, "much": 1}
+    ]
     lines = [{"frames": count, "policies": policies} for count in range(1, 300)]
     lines.insert(250, {"x": 1})
     text = "".join(json.dumps(line) + "\n" for line in lines)
