@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lbc.errors import UserError
 from lbc.models import pixels
-from lbc.models.initialisation import HIDDEN_GAIN, Initialise
+from lbc.models.initialisation import BRANCH_GAIN, HIDDEN_GAIN, LINEAR_GAIN, Initialise
 from lbc.types import Stack
 
 Shape = tuple[int, ...]
@@ -31,7 +31,7 @@ class ResidualBlock(nn.Module):
     def __init__(self, channels: int, init: Initialise) -> None:
         super().__init__()
         self.first = init(nn.Conv2d(channels, channels, 3, padding=1), HIDDEN_GAIN)
-        self.second = init(nn.Conv2d(channels, channels, 3, padding=1), HIDDEN_GAIN)
+        self.second = init(nn.Conv2d(channels, channels, 3, padding=1), BRANCH_GAIN)
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.second(torch.relu(self.first(torch.relu(x))))
@@ -41,7 +41,7 @@ def _impala(channels_in: int, init: Initialise) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for channels in IMPALA_CHANNELS:
         layers += [
-            init(nn.Conv2d(channels_in, channels, 3, padding=1), HIDDEN_GAIN),
+            init(nn.Conv2d(channels_in, channels, 3, padding=1), LINEAR_GAIN),
             nn.MaxPool2d(3, 2, padding=1),
             ResidualBlock(channels, init),
             ResidualBlock(channels, init),
@@ -58,7 +58,7 @@ def _residual(shape: Shape, init: Initialise) -> list[nn.Module]:
     channels = RESIDUAL_CHANNELS
     _large_enough("residual", shape, min(shape[1:]), 8)
     return [
-        init(nn.Conv2d(shape[0], channels, 8, 4), HIDDEN_GAIN),
+        init(nn.Conv2d(shape[0], channels, 8, 4), LINEAR_GAIN),
         ResidualBlock(channels, init),
         nn.MaxPool2d(3, 2, padding=1),
         ResidualBlock(channels, init),

@@ -34,16 +34,35 @@ def test_leading_axes_are_kept_and_features_are_units(kind, shape):
 
 
 @pytest.mark.parametrize("kind", ["nature", "residual", "impala", "conv", "minatar", "mlp"])
-def test_layers_start_orthogonal_with_gain_sqrt_2_and_no_bias(kind):
-    """W W^T = 2 I, or W^T W = 2 I where a layer widens."""
+def test_layers_start_orthogonal_with_their_gains_and_no_bias(kind):
+    """W W^T = gain^2 I, or W^T W where a layer widens: sqrt(2) before a ReLU, 1 where none follows."""
     torso = Torso(kind, (4, 42, 42), 32, orthogonal)
     layers = [layer for layer in torso.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
+    branches = {id(block.second) for block in torso.modules() if isinstance(block, ResidualBlock)}
+    entries = {id(x) for x in torso.body if isinstance(x, nn.Conv2d)} if branches else set()
     assert len(layers) >= 2
     for layer in layers:
+        gain = 0.1 if id(layer) in branches else 1.0 if id(layer) in entries else math.sqrt(2.0)
         w = layer.weight.detach().flatten(1).double()
         w = w if w.shape[0] <= w.shape[1] else w.t()
-        torch.testing.assert_close(w @ w.t(), 2.0 * torch.eye(len(w)).double(), atol=1e-5, rtol=0)
+        torch.testing.assert_close(w @ w.t(), gain**2 * torch.eye(len(w)).double(), atol=1e-5, rtol=0)
         assert not layer.bias.any()
+
+
+def test_features_of_deep_torsos_begin_as_large_as_those_of_nature():
+    """Or one update, whose size Adam sets, would move their policies many times as far."""
+    torch.manual_seed(0)
+    coarse = torch.rand(16, 4, 12, 12)
+    images = (255 * nn.functional.interpolate(coarse, size=84, mode="bilinear")).to(torch.uint8)
+    size = {}
+    for kind in ("nature", "residual", "impala"):
+        torso = Torso(kind, (4, 84, 84), 512, orthogonal, centring=True)
+        for _ in range(200):
+            torso.track([images])
+        with torch.no_grad():
+            size[kind] = float(torso(images).pow(2).mean().sqrt())
+    assert 0.6 < size["residual"] / size["nature"] < 1.6
+    assert 0.6 < size["impala"] / size["nature"] < 1.6
 
 
 def test_bytes_become_fractions():
