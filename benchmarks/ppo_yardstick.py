@@ -2,6 +2,7 @@
 
     python benchmarks/ppo_yardstick.py minatar --env MinAtar/Breakout --frames 1000000 --seed 3 --out DIR
     python benchmarks/ppo_yardstick.py short-pong --frames 20000000 --seed 3 --out DIR
+    python benchmarks/ppo_yardstick.py atari-laptop --env ALE/Assault-v5 --frames 4000000 --seed 1 --out DIR
 
 Needs ``stable-baselines3==2.9.2`` beside the packages of ``lbc.environments``; of ``lbc`` itself only
 the environments are used, none of the learning code.  ``DIR/metrics.jsonl`` holds one object per
@@ -29,9 +30,11 @@ Two autoreset conventions, one set of transitions
     (`RealRowsBuffer`) leaves the very rows of a same-step environment.  Such rows count as no frames.
 
 Settings
-    ``short-pong``: the usual Atari settings of PPO, untuned.  ``minatar``: the usual settings for small
-    games, with the learning rate chosen on Breakout: 200,000 frames, seeds 1 and 2, score_mean averaged
-    over the last tenth of the run.
+    ``short-pong`` and ``atari-laptop``: the usual Atari settings of PPO, untuned, on the cards' frames of
+    42 x 42 and without life information, as in LBC's protocol.  ``atari-laptop`` learns from the sign of
+    each reward, as usual there; scores are raw.  ``minatar``: the usual settings for small games, with the
+    learning rate chosen on Breakout: 200,000 frames, seeds 1 and 2, score_mean averaged over the last tenth
+    of the run.
 
         learning rate   5e-4   1e-3   2.5e-3   5e-3   1e-2
         seed 1          4.13   4.79   5.48     9.94   9.76
@@ -74,6 +77,7 @@ from lbc.interfaces import VectorEnvironment
 TORSOS: dict[str, tuple[tuple[tuple[int, int, int], ...], int]] = {
     "minatar": (((16, 3, 1),), 128),
     "short-pong": (((16, 6, 3), (32, 4, 2), (32, 3, 1)), 256),
+    "atari-laptop": (((16, 6, 3), (32, 4, 2), (32, 3, 1)), 256),
 }
 
 TASKS: dict[str, dict[str, Any]] = {
@@ -110,6 +114,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "ppo": ATARI,
     },
 }
+TASKS["atari-laptop"] = {**TASKS["short-pong"], "clip_rewards": True}
 
 REPORTS = 100  # lines in metrics.jsonl over a run
 
@@ -122,7 +127,9 @@ class YardstickVecEnv(VecEnv):
     module's text).  Before the first frame of an episode that frame repeats, as in LBC's own stacks.
     """
 
-    def __init__(self, environment: VectorEnvironment, seed: int, score_window: int) -> None:
+    def __init__(
+        self, environment: VectorEnvironment, seed: int, score_window: int, clip_rewards: bool = False
+    ) -> None:
         spec = environment.spec
         low, high = (0, 255) if spec.frame_dtype == np.uint8 else (-np.inf, np.inf)
         self.environment = environment
@@ -131,6 +138,7 @@ class YardstickVecEnv(VecEnv):
         self.scores: deque[float] = deque(maxlen=score_window)  # raw returns of the newest episodes
         self.ignored = np.zeros(environment.num_envs, dtype=bool)  # actions that the newest step ignored
         self._first_seed = seed
+        self._clip_rewards = clip_rewards  # what PPO learns from; `scores` are raw
         self._returns = np.zeros(environment.num_envs, dtype=np.float64)
         self._stack = np.zeros((environment.num_envs, *spec.observation_shape), dtype=spec.frame_dtype)
         self._actions = np.zeros(environment.num_envs, dtype=np.int64)
@@ -171,7 +179,7 @@ class YardstickVecEnv(VecEnv):
             self.scores.append(float(self._returns[e]))
             self.episodes += 1
             self._returns[e] = 0.0
-        return observation, rewards, dones, infos
+        return observation, np.sign(rewards) if self._clip_rewards else rewards, dones, infos
 
     def close(self) -> None:
         self.environment.close()
@@ -326,6 +334,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         make(EnvironmentConfig(id=id, **task["environment"]), task["num_envs"]),
         options.seed,
         task["score_window"],
+        task.get("clip_rewards", False),
     )
     options.out.mkdir(parents=True, exist_ok=True)
     settings = {**task, "env": id, "ppo": ppo, "torso": TORSOS[options.task], "task": options.task}

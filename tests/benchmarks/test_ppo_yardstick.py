@@ -133,6 +133,19 @@ def test_scores_and_frames_leave_out_restarts():
     assert set(np.round(scores, 5)) <= set(np.round(list(environment.scores), 5))
 
 
+def test_rewards_may_be_clipped_and_scores_stay_raw():
+    raw, clipped = (
+        ppo_yardstick.YardstickVecEnv(Scripted(), seed=1, score_window=100, clip_rewards=clip)
+        for clip in (False, True)
+    )
+    raw.reset(), clipped.reset()
+    for _ in range(30):
+        large, small = (x.step(np.zeros(2, dtype=np.int64))[1] for x in (raw, clipped))
+        np.testing.assert_array_equal(small, np.sign(large))
+    assert len(raw.scores) > 0
+    assert clipped.scores == raw.scores
+
+
 def test_a_stack_holds_frames_of_its_own_episode_only():
     game = Scripted(frame_stack=3)
     environment = ppo_yardstick.YardstickVecEnv(game, seed=1, score_window=1)
