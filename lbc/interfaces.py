@@ -22,6 +22,7 @@ class VectorEnvironment(Protocol):
             # step.terminated  the game ended: no value beyond
             # step.truncated   the clock ended it: bootstrap from step.frame, the final observation
             # step.first       the copy restarted itself: its action was ignored, its reward is 0
+            # step.lost        a lost life counts as an end of value (`environment.life_information`)
 
     Autoreset is *next-step*: the step after an end restarts that copy, whatever the action.  Final
     observations are therefore ordinary rows.  The same seed and the same actions give the same

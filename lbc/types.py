@@ -54,6 +54,7 @@ class EnvironmentStep:
     terminated: np.ndarray  # [E] bool: the game is over, its value is 0
     truncated: np.ndarray  # [E] bool: only the time is over, the value goes on
     first: np.ndarray  # [E] bool: first frame of an episode; the action before it was ignored
+    lost: np.ndarray  # [E] bool: a life that counts as an end of all value, though the game goes on
 
     def part(self, which: np.ndarray) -> EnvironmentStep:
         """Of some environments alone."""
@@ -85,7 +86,7 @@ class Row:
     frame: Tensor  # [E, *frame_shape]
     first: Tensor  # [E] bool
     reward: Tensor  # [E] raw, arrived with the frame
-    terminated: Tensor  # [E] bool, arrived with the frame
+    terminated: Tensor  # [E] bool, arrived with the frame: no value beyond (game over, or `lost`)
     action: Tensor  # [E] int64, chosen now
     log_mu: Tensor  # [E, A] the behavior's log-probabilities now
     log_pi: Tensor  # [E, N] every target policy's log-probability of the action, now

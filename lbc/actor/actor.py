@@ -79,7 +79,8 @@ class Actor:
         waited = time.perf_counter() - asked
         ended = self._follow_episodes(seen)
         over = seen.terminated | seen.truncated
-        numbers = np.column_stack([seen.first, seen.reward, seen.terminated, ~over, self._psi])
+        valueless = seen.terminated | seen.lost  # beyond it
+        numbers = np.column_stack([seen.first, seen.reward, valueless, ~over, self._psi])
         thought = self.mind.think(seen.frame, numbers)
         self.environment.send(thought.actions)
         return ActorStep(

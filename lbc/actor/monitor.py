@@ -28,11 +28,12 @@ class ReturnMonitor:
         self,
         reward: np.ndarray,
         first: np.ndarray,
+        lost: np.ndarray,
         value: np.ndarray,
         ended: dict[int, bool],
         progress: float = 1.0,
     ) -> None:
-        """reward, first: [E];  value: [N, W];  ended: environment -> truncated;
+        """reward, first, lost: [E];  value: [N, W];  ended: environment -> truncated;
         progress: of the run, for the discounts of today."""
         for e in range(len(self._rewards)):
             if first[e]:
@@ -42,6 +43,9 @@ class ReturnMonitor:
             self._values[e].append(value[:, e])
             if e in ended and not ended[e]:
                 self._close(e, progress)
+            elif e not in ended and lost[e]:  # value ends here, and begins anew with this very observation
+                self._close(e, progress)
+                self._rewards[e], self._values[e] = [], [value[:, e]]
 
     def _close(self, e: int, progress: float) -> None:
         rewards = torch.tensor(self._rewards[e], dtype=torch.float64)

@@ -185,6 +185,7 @@ def _protocol(agent: Agent) -> dict[str, float | bool]:
     game = agent.config.environment
     if game.id.startswith("ALE/"):
         names = ["max_noops", "sticky_actions", "action_repeat", "max_episode_frames", "full_action_space"]
+        names += ["life_information"] if game.life_information else []  # of its learners; games are the same
     else:
         limit = ["max_episode_steps"] if game.max_episode_steps else []
         names = (["minatar_sticky", "minatar_ramping"] if game.id.startswith("MinAtar/") else []) + limit

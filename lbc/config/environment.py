@@ -25,6 +25,7 @@ class EnvironmentConfig:
     max_noops: int = 30  # an episode starts after 0..max_noops idle frames, drawn uniformly
     sticky_actions: float = 0.0  # chance per frame that the last action is repeated; 0.25 is usual today
     max_episode_frames: int = 108_000  # time limit in emulator frames (30 minutes)
+    life_information: bool = False  # learners value nothing beyond a lost life (DQN's way); games go on
     fire_reset: bool = False  # press FIRE once at the start of an episode
     threads: int = 0  # emulator threads; 0 is one per core that this process may use
 

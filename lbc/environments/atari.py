@@ -88,13 +88,16 @@ class Atari:
             frames_per_step=config.action_repeat,
         )
         self._restarting = np.zeros(num_envs, bool)  # [E] copies whose episode ended at the last step
+        self._life_information = config.life_information
+        self._lives = np.zeros(num_envs, np.int64)  # [E] after the last step
 
     def reset(self, seed: int) -> EnvironmentStep:
         highest = 2**31 - self.num_envs
         if not 0 <= seed <= highest:
             raise UserError(f"seed must lie in 0..{highest} for {self.num_envs} Atari games, it is {seed}")
-        frame, _ = self._emulators.reset(seed=int(seed))
+        frame, info = self._emulators.reset(seed=int(seed))
         self._restarting = np.zeros(self.num_envs, bool)
+        self._lives = self._left(info)
         return opening_step(frame)
 
     def step(self, actions: np.ndarray) -> EnvironmentStep:
@@ -107,16 +110,23 @@ class Atari:
 
     def recv(self) -> EnvironmentStep:
         """Wait for the step that ``send`` started."""
-        frame, reward, terminated, truncated, _ = self._emulators.recv()
+        frame, reward, terminated, truncated, info = self._emulators.recv()
         first = self._restarting
         reward = np.where(first, 0, reward).astype(np.float32)  # some versions repeat the last reward here
         truncated = truncated & ~terminated
         self._restarting = terminated | truncated
-        return EnvironmentStep(frame, reward, terminated, truncated, first)
+        before, self._lives = self._lives, self._left(info)
+        lost = (self._lives < before) & ~first
+        return EnvironmentStep(frame, reward, terminated, truncated, first, lost)
+
+    def _left(self, info: dict[str, Any]) -> np.ndarray:
+        """[E] lives; always none where they do not count."""
+        return np.array(info["lives"]) if self._life_information else np.zeros(self.num_envs, np.int64)
 
     def begin_anew(self, which: np.ndarray) -> np.ndarray:
-        frame, _ = self._emulators.reset(options={"reset_mask": which})
+        frame, info = self._emulators.reset(options={"reset_mask": which})
         self._restarting = self._restarting & ~which
+        self._lives = np.where(which, self._left(info), self._lives)
         return np.asarray(frame)
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ def opening_step(frame: np.ndarray) -> EnvironmentStep:
         terminated=np.zeros(num_envs, bool),
         truncated=np.zeros(num_envs, bool),
         first=np.ones(num_envs, bool),
+        lost=np.zeros(num_envs, bool),
     )
 
 

@@ -99,7 +99,8 @@ class GymnasiumVector(InTwoHalves):
         self._restarting = terminated | truncated
         with np.errstate(over="ignore"):  # infinite in float32 is told below
             reward = reward.astype(np.float32)
-        return self._sound(EnvironmentStep(self._encode(observation), reward, terminated, truncated, first))
+        frame, lost = self._encode(observation), np.zeros_like(first)
+        return self._sound(EnvironmentStep(frame, reward, terminated, truncated, first, lost))
 
     def begin_anew(self, which: np.ndarray) -> np.ndarray:
         with _blaming(self.spec.id, "reset"):

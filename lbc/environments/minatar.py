@@ -80,7 +80,7 @@ class MinAtar(InTwoHalves):
             else:
                 reward[copy], terminated[copy] = game.act(game_actions[copy])
         truncated = self._clock.tick(terminated)
-        return EnvironmentStep(self._draw(), reward, terminated, truncated, first)
+        return EnvironmentStep(self._draw(), reward, terminated, truncated, first, np.zeros_like(first))
 
     def begin_anew(self, which: np.ndarray) -> np.ndarray:
         for copy in np.flatnonzero(which):

@@ -19,6 +19,7 @@ class Arrays:
     terminated: np.ndarray
     truncated: np.ndarray
     first: np.ndarray
+    lost: np.ndarray
     action: np.ndarray
 
 
@@ -53,6 +54,7 @@ class Shared:
         return [
             (frame, (size, *shape)),
             (np.float32, row),
+            (bool, row),
             (bool, row),
             (bool, row),
             (bool, row),

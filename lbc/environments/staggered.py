@@ -55,7 +55,8 @@ class Staggered:
             return seen
         frame = self._game.begin_anew(broken_off)
         reward = np.where(broken_off, np.float32(0), seen.reward)
-        return dataclasses.replace(seen, frame=frame, reward=reward, first=seen.first | broken_off)
+        first, lost = seen.first | broken_off, seen.lost & ~broken_off
+        return dataclasses.replace(seen, frame=frame, reward=reward, first=first, lost=lost)
 
     def close(self) -> None:
         self._game.close()

@@ -47,7 +47,7 @@ class _ToyEnvironment(InTwoHalves):
             self._episode += first
             self._restart(first)
         truncated = self._clock.tick(terminated)
-        return EnvironmentStep(self._draw(), reward, terminated, truncated, first)
+        return EnvironmentStep(self._draw(), reward, terminated, truncated, first, np.zeros_like(first))
 
     def begin_anew(self, which: np.ndarray) -> np.ndarray:
         self._episode += which

@@ -204,4 +204,5 @@ def _obey(
     mine.terminated[...] = seen.terminated
     mine.truncated[...] = seen.truncated
     mine.first[...] = seen.first
+    mine.lost[...] = seen.lost
     return int(group)

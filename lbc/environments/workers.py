@@ -135,9 +135,8 @@ class Group:
         for worker in self._workers:
             worker.answer(self._number, seconds)
         m = self._memory
-        return EnvironmentStep(
-            m.frame, m.reward.copy(), m.terminated.copy(), m.truncated.copy(), m.first.copy()
-        )
+        small = (m.reward, m.terminated, m.truncated, m.first, m.lost)
+        return EnvironmentStep(m.frame, *(x.copy() for x in small))
 
     def close(self) -> None:
         """The pool owns the processes."""

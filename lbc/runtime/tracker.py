@@ -77,7 +77,7 @@ class Tracker:
         if watched:
             ended = {end.index: end.truncated for end in step.ended}
             seen = step.seen
-            self._monitor.watch(seen.reward, seen.first, step.value, ended, self.progress())
+            self._monitor.watch(seen.reward, seen.first, seen.lost, step.value, ended, self.progress())
         for end in step.ended:
             self.episodes += 1
             self._scores.append(end.score)

@@ -168,6 +168,18 @@ def test_a_final_observation_is_a_row_whose_action_is_ignored():
     assert actor.episode_ages().tolist() == [1]
 
 
+def test_a_lost_life_ends_the_value_and_not_the_episode():
+    """Of copies of 5 and 6 steps, each of which loses a life at its second."""
+    notebook = Notebook()
+    actor = play(Scripted(num_envs=2, shortest=5, lives=True), notebook)
+    steps = [actor.step() for _ in range(6)]
+    assert [bool(s.row.terminated[0]) for s in steps] == [False, False, True, False, False, True]
+    assert [bool(s.row.first[0]) for s in steps] == [True] + 5 * [False]
+    assert [end.steps for s in steps for end in s.ended] == [5]
+    assert [what for what, index, _ in notebook.log if index == 0] == ["start", "end"]
+    assert not any(math.isnan(s.entropy) for s in steps), "who lost a life acts on"
+
+
 def test_states_are_those_before_the_step_and_reset_with_an_episode():
     actor = play(Scripted(num_envs=1))
     steps = [actor.step() for _ in range(6)]

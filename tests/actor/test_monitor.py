@@ -17,12 +17,14 @@ def episode(
     values: list[list[float]],
     truncated: bool = False,
     progress: float = 1.0,
+    lost: tuple[int, ...] = (),
 ):
-    """rewards arrive with rows 1..n; values: [N][n + 1]."""
+    """rewards arrive with rows 1..n, a life is lost at rows `lost`; values: [N][n + 1]."""
     for t in range(len(rewards) + 1):
         monitor.watch(
             np.array([rewards[t - 1] if t else 0.0]),
             np.array([t == 0]),
+            np.array([t in lost]),
             np.array([[v[t]] for v in values]),
             {0: truncated} if t == len(rewards) else {},
             progress,
@@ -60,6 +62,19 @@ def test_returns_are_discounted_as_they_are_today():
             episode(monitor, rewards, [values], progress=progress)
     now, later = (monitor.explained_variance()[0] for monitor in monitors)
     assert now == pytest.approx(1.0) and later is not None and later < 0.99
+
+
+def test_a_lost_life_ends_what_counts_before_it_and_nothing_after():
+    """Rewards 1, 2, 4, a life lost with the second: returns 2, 2, 4; without the loss 3, 4, 4."""
+    exact, blind, cut = (ReturnMonitor(POPULATION[:1], envs=1) for _ in range(3))
+    for sign in (1.0, -1.0):
+        rewards, values = [sign, 2 * sign, 4 * sign], [2 * sign, 2 * sign, 4 * sign, 0.0]
+        episode(exact, rewards, [values], lost=(2,))
+        episode(blind, rewards, [values])
+        episode(cut, rewards, [values], lost=(2,), truncated=True)  # what came before the loss is known
+    assert exact.explained_variance() == cut.explained_variance() == [pytest.approx(1.0)]
+    explained = blind.explained_variance()[0]
+    assert explained is not None and explained < 0.99
 
 
 def test_truncated_episodes_have_no_return():

@@ -39,7 +39,9 @@ class Scripted:
     def _row(self, reward, terminated, truncated, first) -> EnvironmentStep:
         frame = self.random.integers(1, 256, (2, 1, 10, 10), dtype=np.uint8)
         row = EnvironmentStep(
-            frame, *(np.array(x) for x in (np.asarray(reward, np.float32), terminated, truncated, first))
+            frame,
+            *(np.array(x) for x in (np.asarray(reward, np.float32), terminated, truncated, first)),
+            np.zeros(2, bool),
         )
         self.log.append(row)
         return row

@@ -16,6 +16,7 @@ TABLE = {
         "full_action_space": True,
         "sticky_actions": 0.0,
         "max_episode_frames": 108_000,
+        "life_information": False,
     },
     "population": {"discounts": (0.997, 0.999, 0.99), "shapings": ("sqrt", "log", "tanh")},
     "model": {"lstm_units": 256, "auxiliary_forward": True, "auxiliary_inverse": True},

@@ -16,7 +16,7 @@ ACTIONS = np.random.default_rng(0).integers(18, size=(STEPS, COPIES))
 
 
 def the_same(a: EnvironmentStep, b: EnvironmentStep) -> None:
-    for name in ("reward", "terminated", "truncated", "first"):
+    for name in ("reward", "terminated", "truncated", "first", "lost"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
     over = b.terminated | b.truncated
     np.testing.assert_array_equal(a.frame[~over], b.frame[~over])

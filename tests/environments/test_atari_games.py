@@ -96,6 +96,32 @@ def test_game_overs_rewards_and_frames_equal_an_emulator_stepped_by_hand(built: 
     assert largest > 1, "rewards are not clipped"
 
 
+def test_lost_lives_are_those_of_an_emulator_stepped_by_hand(built: list[Atari]) -> None:
+    """The last one is game over; without the switch, which changes nothing else, nobody hears of any."""
+    for told in (True, False):
+        built.append(Atari(emulators(life_information=told), 1))
+    by_hand = single_emulator("ms_pacman")
+    action_set = list(Action.__members__.values())[:18]
+    for environment in built:
+        environment.reset(0)
+    before, lost = by_hand.lives(), 0
+    for action in np.random.default_rng(2).integers(0, 18, 2000):
+        step, silent = (environment.step(np.array([action])) for environment in built)
+        for _ in range(4):
+            if not by_hand.game_over():
+                by_hand.act(action_set[action])
+        np.testing.assert_array_equal(silent.frame, step.frame)
+        assert silent.reward == step.reward and silent.terminated == step.terminated
+        assert not silent.lost[0]
+        if by_hand.game_over():
+            break
+        assert step.lost[0] == (by_hand.lives() < before)
+        before, lost = by_hand.lives(), lost + step.lost[0]
+    assert lost == 2 and step.terminated[0]
+    for environment in built:
+        assert environment.step(np.array([0])).first[0] and not environment.step(np.array([0])).lost[0]
+
+
 def test_time_limit_is_truncation_in_frames(built: list[Atari]) -> None:
     """10 frames hold three actions of 4; the idle frames at the start do not count."""
     built.append(Atari(emulators(max_episode_frames=10, max_noops=30), 2))

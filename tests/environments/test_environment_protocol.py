@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from lbc.environments import make
 from lbc.interfaces import Game, VectorEnvironment
 from lbc.types import EnvironmentStep
 
+FIELDS = tuple(field.name for field in dataclasses.fields(EnvironmentStep))
 COPIES = 3
 SEED = 11
 
@@ -32,6 +34,10 @@ CARDS = {  # config, steps that see several episode ends
     "user's vector": (EnvironmentConfig(id="sample_games:vector"), 40),
     "user's image": (EnvironmentConfig(id="sample_games:image", max_episode_steps=3), 40),
     "atari": (EnvironmentConfig(id="ALE/MsPacman-v5", max_episode_frames=40, image_size=32), 40),
+    "atari with lives": (
+        EnvironmentConfig(id="Breakout", max_episode_frames=600, image_size=32, life_information=True),
+        155,
+    ),
     "sticky atari": (
         EnvironmentConfig(id="Breakout", max_episode_frames=40, sticky_actions=0.25, image_size=32),
         40,
@@ -48,6 +54,7 @@ class Rollout:
     terminated: np.ndarray  # [T + 1, E]
     truncated: np.ndarray  # [T + 1, E]
     first: np.ndarray  # [T + 1, E]
+    lost: np.ndarray  # [T + 1, E]
 
     @property
     def ended(self) -> np.ndarray:
@@ -57,13 +64,12 @@ class Rollout:
 def roll(environment: VectorEnvironment, seed: int, actions: np.ndarray) -> Rollout:
     steps = [_copied(environment.reset(seed))]
     steps += [_copied(environment.step(row)) for row in actions]
-    fields = ("frame", "reward", "terminated", "truncated", "first")
-    return Rollout(**{field: np.stack([getattr(step, field) for step in steps]) for field in fields})
+    return Rollout(**{field: np.stack([getattr(step, field) for step in steps]) for field in FIELDS})
 
 
 def _copied(step: EnvironmentStep) -> EnvironmentStep:
     """A frame is valid only until the next call."""
-    return EnvironmentStep(step.frame.copy(), step.reward, step.terminated, step.truncated, step.first)
+    return dataclasses.replace(step, frame=step.frame.copy())
 
 
 def random_actions(environment: VectorEnvironment, length: int) -> np.ndarray:
@@ -72,7 +78,7 @@ def random_actions(environment: VectorEnvironment, length: int) -> np.ndarray:
 
 
 def assert_same(one: Rollout, other: Rollout) -> None:
-    for field in ("frame", "reward", "terminated", "truncated", "first"):
+    for field in FIELDS:
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
 
 
@@ -99,14 +105,17 @@ def test_protocol(card: str, environment: VectorEnvironment) -> None:
     assert rollout.frame.dtype == spec.frame_dtype
     assert rollout.reward.shape == rollout.first.shape == (len(actions) + 1, COPIES)
     assert rollout.reward.dtype == np.float32
-    for field in (rollout.terminated, rollout.truncated, rollout.first):
+    for field in (rollout.terminated, rollout.truncated, rollout.first, rollout.lost):
         assert field.dtype == bool
+        assert field.shape == rollout.reward.shape
 
     assert rollout.first[0].all()
     np.testing.assert_array_equal(rollout.first[1:], rollout.ended[:-1])
     assert not (rollout.terminated & rollout.truncated).any()
     assert not (rollout.first & rollout.ended).any()
     assert not rollout.reward[rollout.first].any()
+    assert not (rollout.lost & rollout.first).any()
+    assert rollout.lost.any() == (card == "atari with lives")
     assert rollout.ended.sum() >= COPIES, "the rollout is too short to say anything about ends"
 
     # The same seed and actions give the same steps, whatever was played before ...
@@ -171,7 +180,7 @@ def test_begin_anew_concerns_its_copies_alone(card: str, environment: Game) -> N
 
     np.testing.assert_array_equal(frame[[0, 2]], seen.frame[[0, 2]])
     later = [_copied(environment.step(row)) for row in actions[when:]]
-    for field in ("frame", "reward", "terminated", "truncated", "first"):
+    for field in FIELDS:
         rows = np.stack([getattr(step, field) for step in later])
         np.testing.assert_array_equal(rows[:, [0, 2]], getattr(undisturbed, field)[when + 1 :, [0, 2]], field)
     assert not later[0].first[1], "it has begun already"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from lbc.environments.workers import WorkerPool
 from lbc.errors import TrainingError, UserError
 from lbc.types import EnvironmentStep
 
-FIELDS = ("frame", "reward", "terminated", "truncated", "first")
+FIELDS = tuple(field.name for field in dataclasses.fields(EnvironmentStep))
 CATCH = EnvironmentConfig(id="catch", catch_rows=5, catch_columns=3)
 
 
@@ -34,7 +35,7 @@ def assert_same(expected: EnvironmentStep, groups: list[EnvironmentStep]) -> Non
         (CATCH, 1, 1, 40),
         (CATCH, 3, 2, 40),  # shares of different size
         (EnvironmentConfig(id="MinAtar/Breakout"), 2, 2, 120),
-        (EnvironmentConfig(id="ALE/Pong-v5", image_size=42), 2, 3, 30),
+        (EnvironmentConfig(id="ALE/Breakout-v5", image_size=42, life_information=True), 2, 3, 80),
     ],
 )
 def test_a_pool_plays_what_one_environment_plays(config, workers, groups, steps):
@@ -44,12 +45,15 @@ def test_a_pool_plays_what_one_environment_plays(config, workers, groups, steps)
     try:
         assert pool.spec == alone.spec
         assert_same(alone.reset(5), [group.reset(5) for group in pool.groups])
-        rng = np.random.default_rng(0)
+        rng, lost = np.random.default_rng(0), False
         for _ in range(steps):
             actions = rng.integers(0, alone.spec.num_actions, 12)
             for group in pool.groups:
                 group.send(actions[group.first_env : group.first_env + group.num_envs])
-            assert_same(alone.step(actions), [group.recv() for group in pool.groups])
+            expected = alone.step(actions)
+            assert_same(expected, [group.recv() for group in pool.groups])
+            lost = lost or expected.lost.any()
+        assert lost == config.life_information
     finally:
         pool.close()
         alone.close()
