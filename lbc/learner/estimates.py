@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from lbc.models.network import Outputs
+from lbc.targets import masked_mean
+from lbc.types import Batch
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Moments(NamedTuple):
     mean: Tensor
     std: Tensor
 
+    @classmethod
+    def of(cls, advantage: Tensor, real: Tensor) -> Moments:
+        mean = masked_mean(advantage, real)
+        return cls(mean, masked_mean((advantage - mean) ** 2, real).sqrt() + 1e-8)
+
 
 class Seen(NamedTuple):
     """What the running statistics follow, of a whole batch and without gradient."""
@@ -69,3 +76,8 @@ class Seen(NamedTuple):
     v_target: Tensor  # [T, B]
     real: Tensor  # [T, B] bool
     x: Tensor  # [T + 1, B, units]
+
+
+def counted(batch: Batch) -> Tensor:
+    """How many real transitions it trains on, at least 1."""
+    return (~batch.first[batch.burn_in + 1 :]).sum().clamp(min=1).to(batch.reward.dtype)

@@ -14,7 +14,7 @@ from lbc.behavior.population import PolicyHyperParameters
 from lbc.behavior.target import TargetPolicy
 from lbc.config import LearnerConfig, TargetConfig
 from lbc.errors import TrainingError
-from lbc.learner.estimates import Estimates, Losses, Moments, Seen
+from lbc.learner.estimates import Estimates, Losses, Moments, Seen, counted
 from lbc.learner.optimizer import MOMENTS, AdamW
 from lbc.learner.peers import Peers, unroll
 from lbc.learner.schedule import SCHEDULES
@@ -27,7 +27,6 @@ from lbc.targets import (
     forward_dynamics_loss,
     importance_ratios,
     inverse_dynamics_loss,
-    masked_mean,
     policy_loss,
     retrace,
     squared_loss,
@@ -125,13 +124,13 @@ class Learner:
         moments = self._moments(pieces) if len(pieces) > 1 and self._config.normalise_advantage else None
         if self._config.bound_targets:
             self._largest_return(self.policy.shape(batch.reward[batch.burn_in + 1 :]))  # of all pieces
-        transitions = _transitions(batch)
+        transitions = counted(batch)
         self._optimizer.zero_grad()
         seen, losses = [], []
         for piece in pieces:
             with self.turn:
                 e = self.estimate(piece, moments)
-                losses.append(self.losses(e, piece).times(_transitions(piece) / transitions))
+                losses.append(self.losses(e, piece).times(counted(piece) / transitions))
                 losses[-1].total().backward()
             seen.append(Seen(e.outputs.advantage.detach(), e.v_target, e.real, e.outputs.x.detach()))
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.clip_norm)
@@ -151,7 +150,7 @@ class Learner:
         """One more forward pass: no piece knows how large the others' advantages are."""
         one = torch.ones_like(self.network.scale.sigma)
         alone = [self.estimate(piece, Moments(0.0 * one, one)) for piece in pieces]
-        return _moments(*(torch.cat(x, 1) for x in zip(*((e.advantage, e.real) for e in alone), strict=True)))
+        return Moments.of(torch.cat([e.advantage for e in alone], 1), torch.cat([e.real for e in alone], 1))
 
     def apply(self, seen: Seen, batch: Batch, centring: bool) -> None:
         """One step of the weights; running statistics follow the batch."""
@@ -271,7 +270,7 @@ class Learner:
         advantage = advantage / self.network.scale.sigma
         if not self._config.normalise_advantage:
             return advantage
-        mean, std = moments or _moments(advantage, real)
+        mean, std = moments or Moments.of(advantage, real)
         return (advantage - mean) / std
 
     def losses(self, e: Estimates, batch: Batch) -> Losses:
@@ -295,16 +294,6 @@ class Learner:
             auxiliary=config.auxiliary_scaling * auxiliary,
             entropy=-self._entropy_scaling * entropy,
         )
-
-
-def _moments(advantage: Tensor, real: Tensor) -> Moments:
-    mean = masked_mean(advantage, real)
-    return Moments(mean, masked_mean((advantage - mean) ** 2, real).sqrt() + 1e-8)
-
-
-def _transitions(batch: Batch) -> Tensor:
-    """Real ones among the trained rows, at least 1."""
-    return (~batch.first[batch.burn_in + 1 :]).sum().clamp(min=1).to(batch.reward.dtype)
 
 
 def _without_last(value: Tensor) -> Tensor:
