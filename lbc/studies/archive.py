@@ -113,9 +113,11 @@ def _short(value: object) -> object:
     return round(value, 3) if isinstance(value, float) else value
 
 
-def labels(task: Path) -> dict[str, list[Path]]:
-    """Label -> kept runs, in the order of names."""
-    folders = sorted(path for path in task.iterdir() if path.is_dir())
+def labels(task: Path, only: Sequence[str] = ()) -> dict[str, list[Path]]:
+    """Label -> kept runs, in the order of the folders' names; of some folders alone, in the order given."""
+    folders = [task / name for name in only] or sorted(path for path in task.iterdir() if path.is_dir())
+    if missing := [path.name for path in folders if not path.is_dir()]:
+        raise UserError(f"'{task}' has no folder {', '.join(missing)}.")
     found = {
         _name(folder): sorted(path.parent for path in folder.glob("seed*/metrics.jsonl"))
         for folder in folders
@@ -153,6 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     drawing = commands.add_parser("draw", help="draw all labels of one task")
     drawing.add_argument("task", type=Path)
     drawing.add_argument("figure", type=Path)
+    drawing.add_argument("--only", nargs="+", default=[], help="folders of the task, in this order")
     drawing.add_argument("--title", default="")
     drawing.add_argument("--ylabel", default="score per episode")
     drawing.add_argument("--reference", type=float, action="append", default=[])
@@ -163,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for run in options.runs:
                 print(keep(run, options.label))
         else:
-            runs = labels(options.task)
+            runs = labels(options.task, options.only)
             references = {f"{height:g}": height for height in options.reference}
             compare(runs, options.figure, options.title, options.ylabel, references, options.smooth)
             print(table(runs))

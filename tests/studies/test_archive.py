@@ -39,6 +39,11 @@ def test_kept_runs_draw_the_same_curve(tmp_path, capsys):
     assert figure.stat().st_size > 1000
     text = capsys.readouterr().out
     assert "| ours |" in text and "not reached" in text
+    assert main(["draw", str(task), str(figure), "--only", "theirs"]) == 0
+    text = capsys.readouterr().out
+    assert "| PPO |" in text and "ours" not in text
+    assert main(["draw", str(task), str(figure), "--only", "theirs", "hers"]) == 2
+    assert "no folder hers" in capsys.readouterr().err
 
 
 def test_a_second_sitting_that_reports_less_often_keeps_its_curve(tmp_path):
