@@ -13,7 +13,8 @@ from lbc.behavior.population import PolicyHyperParameters
 class ReturnMonitor:
     """Follows whole episodes of a few environments: V_i at every step, then the return that came.
 
-    A truncated episode has no Monte-Carlo return, so it is left out.
+    A return ends with the game, or with a life that counts as an end.  What is truncated has none, so it is
+    left out.
     """
 
     SAVED = ("_rewards", "_values", "_pairs")

@@ -86,6 +86,10 @@ def test_the_protocol_is_told(run):
     game = dataclasses.replace(agent.config.environment, id="ALE/Pong-v5", sticky_actions=0.25)
     other = dataclasses.replace(agent, config=dataclasses.replace(agent.config, environment=game))
     assert _protocol(other)["max_noops"] == 30 and _protocol(other)["sticky_actions"] == 0.25
+    assert "life_information" not in _protocol(other)
+    told = dataclasses.replace(game, life_information=True)
+    other = dataclasses.replace(agent, config=dataclasses.replace(agent.config, environment=told))
+    assert _protocol(other)["life_information"]
 
 
 def test_scores_by_hand():
