@@ -24,7 +24,9 @@ def compiled(source: str, names: Sequence[str], options: Sequence[str], device: 
     with torch.cuda.device(device):
         torch.cuda.current_stream().synchronize()  # there is a context now
         _check("cuModuleLoadData", driver.cuModuleLoadData(ctypes.byref(module), binary))
-        return [_launcher(driver, module, name) for name in names]
+        context = ctypes.c_void_p()
+        _check("cuCtxGetCurrent", driver.cuCtxGetCurrent(ctypes.byref(context)))
+        return [_launcher(driver, context, module, name) for name in names]
 
 
 def machine_code(nvrtc: ctypes.CDLL, source: str, options: Sequence[str]) -> bytes:
@@ -48,7 +50,7 @@ def _fetched(nvrtc: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
     return found.raw
 
 
-def _launcher(driver: ctypes.CDLL, module: ctypes.c_void_p, name: str) -> Launch:
+def _launcher(driver: ctypes.CDLL, context: ctypes.c_void_p, module: ctypes.c_void_p, name: str) -> Launch:
     kernel = ctypes.c_void_p()
     _check(name, driver.cuModuleGetFunction(ctypes.byref(kernel), module, name.encode()))
 
@@ -59,6 +61,7 @@ def _launcher(driver: ctypes.CDLL, module: ctypes.c_void_p, name: str) -> Launch
         places = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         shape = (blocks, 1, 1, threads, 1, 1)
+        driver.cuCtxSetCurrent(context)  # autograd's thread may not have one yet
         status = driver.cuLaunchKernel(kernel, *shape, 0, stream, places, None)
         if status:
             raise RuntimeError(f"CUDA kernel '{name}' was not launched: status {status}")

@@ -1,7 +1,7 @@
 // Observations as the first convolution reads them: frames stacked, centred, in bfloat16; see pixels.py.
 //
-// A thread makes four neighbouring pixels of one observation, all their channels: 32 bytes that lie together in
-// both layouts.  Channels last:  [row][y][x][frame].  Deep:  [row][y / 4][x / 4][y % 4][x % 4][frame].
+// A thread makes four neighbouring pixels of one observation, all their channels, in blocks of b x b pixels, where b is
+// 1, 2 or 4:  [row][y / b][x / b][y % b][x % b][frame].
 
 #ifndef EMULATED
 typedef unsigned int u32;
@@ -21,7 +21,7 @@ DEVICE u32 two_bf16(float low, float high) {
 
 // frames: [STACK - 1 + T, S, H, W] bytes;  since_first: [T, S];  mean: [STACK, H, W];  spread: [1];  rows: T S
 KERNEL numbers(const u32* frames, const i64* since_first, const float4* mean, const float* spread, uint4* out, int rows,
-               int sequences, int height, int width, int deep) {
+               int sequences, int height, int width, int block) {
     const int quads = height * width / 4, at = blockIdx.x * 256 + threadIdx.x;
     if (at >= rows * quads) return;
     const int row = at / quads, quad = at % quads;
@@ -40,14 +40,13 @@ KERNEL numbers(const u32* frames, const i64* since_first, const float4* mean, co
         x[3][k] = ((bytes >> 24) / unit - usual.w) / scale;
     }
 
-    i64 to = 2 * (i64)at;  // in pieces of 16 bytes
-    if (deep) {
-        const int y = 4 * quad / width, column = 4 * quad % width / 4;
-        to = 8 * (((i64)row * (height / 4) + y / 4) * (width / 4) + column) + 2 * (y % 4);
-    }
+    const int y = 4 * quad / width, column = 4 * quad % width / block;
+    const i64 place = ((i64)row * (height / block) + y / block) * (width / block) + column;
+    const i64 to = (block * block * place + block * (y % block)) / 2;  // in pieces of 16 bytes
+    const int next = block == 2 ? 2 : 1;  // the other two pixels lie in the block beside it
     for (int half = 0; half < 2; half++) {
         const float(*two)[STACK] = x + 2 * half;
-        out[to + half] = uint4{two_bf16(two[0][0], two[0][1]), two_bf16(two[0][2], two[0][3]),
-                               two_bf16(two[1][0], two[1][1]), two_bf16(two[1][2], two[1][3])};
+        out[to + next * half] = uint4{two_bf16(two[0][0], two[0][1]), two_bf16(two[0][2], two[0][3]),
+                                      two_bf16(two[1][0], two[1][1]), two_bf16(two[1][2], two[1][3])};
     }
 }

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from lbc.errors import UserError
-from lbc.models import pixels
-from lbc.models.initialisation import BRANCH_GAIN, HIDDEN_GAIN, LINEAR_GAIN, Initialise
+from lbc.models import blocks, pixels
+from lbc.models.blocks import ResidualBlock, halving
+from lbc.models.initialisation import HIDDEN_GAIN, LINEAR_GAIN, Initialise
 from lbc.types import Stack
 
 Shape = tuple[int, ...]
@@ -27,22 +28,12 @@ CENTRING_BATCHES = 1000  # of a learner, after which mean and spread of the obse
 SMALLEST_SPREAD = 0.05  # of observations between 0 and 1
 
 
-class ResidualBlock(nn.Module):
-    def __init__(self, channels: int, init: Initialise) -> None:
-        super().__init__()
-        self.first = init(nn.Conv2d(channels, channels, 3, padding=1), HIDDEN_GAIN)
-        self.second = init(nn.Conv2d(channels, channels, 3, padding=1), BRANCH_GAIN)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.second(torch.relu(self.first(torch.relu(x))))
-
-
 def _impala(channels_in: int, init: Initialise) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for channels in IMPALA_CHANNELS:
         layers += [
             init(nn.Conv2d(channels_in, channels, 3, padding=1), LINEAR_GAIN),
-            nn.MaxPool2d(3, 2, padding=1),
+            halving(),
             ResidualBlock(channels, init),
             ResidualBlock(channels, init),
         ]
@@ -60,7 +51,7 @@ def _residual(shape: Shape, init: Initialise) -> list[nn.Module]:
     return [
         init(nn.Conv2d(shape[0], channels, 8, 4), LINEAR_GAIN),
         ResidualBlock(channels, init),
-        nn.MaxPool2d(3, 2, padding=1),
+        halving(),
         ResidualBlock(channels, init),
         ResidualBlock(channels, init),
         nn.ReLU(),
@@ -137,9 +128,7 @@ class Torso(nn.Module):
         begin, *rest = self.body
         if isinstance(observation, Stack) and not pixels.reads(observation, begin):
             observation = observation.tensor()
-        x = self._begin(begin, observation)
-        for layer in rest:
-            x = layer(x)
+        x = self._through(begin, rest, observation)
         return self.last(x).relu_().view(*self._lead(observation), self.units)
 
     def _lead(self, observation: Tensor | Stack) -> Shape:
@@ -148,11 +137,23 @@ class Torso(nn.Module):
             return tuple(observation.since_first.shape)
         return tuple(observation.shape[: -len(self.shape)])
 
+    def _through(self, begin: nn.Module, rest: Sequence[nn.Module], observation: Tensor | Stack) -> Tensor:
+        played = blocks.play(rest, self.mean.device)
+        if played and isinstance(observation, Stack) and pixels.goes_by_quarters(begin, self.shape[1:]):
+            assert isinstance(begin, nn.Conv2d) and isinstance(rest[0], nn.MaxPool2d)
+            x = pixels.by_quarters(observation, begin, self._centre())
+            return blocks.through(rest, x, begin.bias, quarters=True)
+        x = self._begin(begin, observation)
+        if played:
+            return blocks.through(rest, x)
+        for layer in rest:
+            x = layer(x)
+        return x
+
     def _begin(self, begin: nn.Module, observation: Tensor | Stack) -> Tensor:
         """What the first layer makes of an observation, centred if it is to be."""
         if isinstance(observation, Stack):
-            centre = (self.mean, self._spread()) if self.centring else None
-            return pixels.first_layer(observation, begin, centre)
+            return pixels.first_layer(observation, begin, self._centre())
         kind, dtype = observation.device.type, self.last.weight.dtype
         mixed = torch.is_autocast_enabled(kind)
         if self.centring and type(begin) is nn.Conv2d:
@@ -178,6 +179,9 @@ class Torso(nn.Module):
             return begin._conv_forward(x - mean, weight / unit, begin.bias)
         background = begin._conv_forward(self.mean.unsqueeze(0), weight, None)
         return begin._conv_forward(x, weight / unit, begin.bias) - background
+
+    def _centre(self) -> pixels.Centre | None:
+        return (self.mean, self._spread()) if self.centring else None
 
     def _spread(self) -> Tensor:
         return self.variance.sqrt().clamp(min=SMALLEST_SPREAD)

@@ -23,8 +23,8 @@ static u32 two_bf16(float low, float high) { return to_bf16(low) | to_bf16(high)
 #include "../../lbc/models/pixels.cu"
 
 extern "C" void launch_numbers(int grid, const u32* frames, const i64* since_first, const float4* mean, const float* spread,
-                               uint4* out, int rows, int sequences, int height, int width, int deep) {
+                               uint4* out, int rows, int sequences, int height, int width, int block) {
     for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++)
         for (threadIdx.x = 0; threadIdx.x < 256; threadIdx.x++)
-            numbers(frames, since_first, mean, spread, out, rows, sequences, height, width, deep);
+            numbers(frames, since_first, mean, spread, out, rows, sequences, height, width, block);
 }

@@ -38,38 +38,38 @@ def expected(stack, mean, spread):
     return ((x / 255.0 - mean.double()) / spread.double()).bfloat16()
 
 
-def unfolded(deep):
-    """[n, 64, h, w] -> [n, 4, 4 h, 4 w], pixel by pixel."""
-    n, _, h, w = deep.shape
-    out = deep.new_zeros(n, 4, 4 * h, 4 * w)
-    for y in range(4):
-        for x in range(4):
-            for k in range(4):
-                out[:, k, y::4, x::4] = deep[:, (4 * y + x) * 4 + k]
+def unfolded(folded, block, channels=4):
+    """[n, channels b^2, h, w] -> [n, channels, b h, b w], pixel by pixel."""
+    n, _, h, w = folded.shape
+    out = folded.new_zeros(n, channels, block * h, block * w)
+    for y in range(block):
+        for x in range(block):
+            for k in range(channels):
+                out[:, k, y::block, x::block] = folded[:, (block * y + x) * channels + k]
     return out
 
 
-def compare(stack, deep):
+def compare(stack, block):
     frame = stack.frame
     shape, device = (4, *frame.shape[-2:]), frame.device
     mean, spread = torch.rand(shape, device=device), torch.tensor(0.3, device=device)
-    found = pixels.numbers(stack, mean, spread, deep)
+    found = pixels.numbers(stack, (mean, spread), block)
     assert found.is_contiguous(memory_format=torch.channels_last) and found.dtype == torch.bfloat16
-    found = unfolded(found) if deep else found
+    found = unfolded(found, block)
     torch.testing.assert_close(found, expected(stack, mean, spread), rtol=2**-7, atol=1e-4)
 
 
-@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("block", [1, 2, 4])
 @pytest.mark.parametrize("shape", [(1, 1, 4, 4), (5, 3, 12, 8), (2, 2, 84, 84)])
-def test_emulated_numbers_are_the_stacked_and_centred_frames(shape, deep, emulated):
-    compare(stack_of(*shape), deep)
+def test_emulated_numbers_are_the_stacked_and_centred_frames(shape, block, emulated):
+    compare(stack_of(*shape), block)
 
 
 @pytest.mark.skipif(not CUDA, reason="no CUDA device here")
-@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("block", [1, 2, 4])
 @pytest.mark.parametrize("shape", [(1, 1, 4, 4), (5, 3, 12, 8), (41, 32, 84, 84)])
-def test_numbers_are_the_stacked_and_centred_frames(shape, deep):
-    compare(stack_of(*shape, "cuda"), deep)
+def test_numbers_are_the_stacked_and_centred_frames(shape, block):
+    compare(stack_of(*shape, "cuda"), block)
 
 
 @pytest.mark.parametrize("layer", [nn.Conv2d(3, 5, 8, 4), nn.Conv2d(2, 4, (4, 8), 4), nn.Conv2d(1, 2, 4, 4)])
@@ -81,6 +81,31 @@ def test_a_deep_convolution_is_the_same(layer):
     deep = blocks.permute(0, 3, 5, 1, 2, 4).flatten(1, 3)
     weight = pixels.deep_weight(layer.weight)
     torch.testing.assert_close(nn.functional.conv2d(deep, weight, layer.bias), layer(x))
+
+
+@pytest.mark.parametrize("filters, channels", [(3, 2), (16, 4)])
+def test_a_convolution_by_quarters_is_the_same(filters, channels):
+    layer = nn.Conv2d(channels, filters, 3, padding=1, bias=False).double()
+    x = torch.randn(2, channels, 6, 8, dtype=torch.float64)
+    assert pixels.goes_by_quarters(layer, (6, 8))
+    folded = x.unflatten(3, (-1, 2)).unflatten(2, (-1, 2)).permute(0, 3, 5, 1, 2, 4).flatten(1, 3)
+    made = nn.functional.conv2d(folded, pixels.quarters_weight(layer.weight), padding=1)
+    torch.testing.assert_close(unfolded(made, 2, filters), layer(x))
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(4, 8, 3),
+        nn.Conv2d(4, 8, 3, 2, padding=1),
+        nn.Conv2d(4, 8, 3, padding=1, groups=2),
+        nn.Conv2d(4, 8, 3, padding=1, padding_mode="circular"),
+        nn.Flatten(),
+    ],
+)
+def test_other_layers_do_not_go_by_quarters(layer):
+    assert not pixels.goes_by_quarters(layer, (48, 48))
+    assert not pixels.goes_by_quarters(nn.Conv2d(4, 8, 3, padding=1), (48, 45))
 
 
 @pytest.mark.parametrize(

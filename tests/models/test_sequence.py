@@ -18,7 +18,7 @@ CLOSE = 2e-2  # of the largest number: products in bfloat16
 
 
 def emulated(units, folder):
-    library = built(HERE / "emulated_gpu.cpp", folder, f"emulated{units}", f"-DUNITS={units}")
+    library = built(HERE / "emulated_sequence.cpp", folder, f"emulated{units}", f"-DUNITS={units}")
     return launcher(library.launch_forward), launcher(library.launch_backward)
 
 

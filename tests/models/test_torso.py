@@ -9,8 +9,9 @@ import torch
 from torch import nn
 
 from lbc.errors import UserError
+from lbc.models.blocks import ResidualBlock
 from lbc.models.initialisation import keep, orthogonal
-from lbc.models.torso import SMALLEST_SPREAD, ResidualBlock, Torso
+from lbc.models.torso import SMALLEST_SPREAD, Torso
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
-// Plays the kernels of sequence.cu on a CPU: a fiber for each thread, clusters one after the other.
+// A GPU on a CPU, for a source of kernels to be included behind it: a fiber for each thread, clusters one after the other.
 // Written from the definition of the instructions: tiles are put together as matrices, multiplied, and taken apart.
+
+#pragma once
 
 #include <ucontext.h>
 
@@ -20,6 +22,7 @@
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
+typedef int64_t i64;
 struct uint2 { u32 x, y; };
 struct uint4 { u32 x, y, z, w; };
 struct float2 { float x, y; };
@@ -53,7 +56,7 @@ static Fiber* now;
 static std::vector<std::unique_ptr<Block>> blocks;  // of the cluster
 static std::unique_ptr<Barrier> cluster;
 static std::function<void()> kernel;
-static struct { int x; } threadIdx, blockIdx;
+static struct { int x; } threadIdx, blockIdx, gridDim;
 
 static Block& block() { return *blocks[now->block]; }
 
@@ -111,22 +114,21 @@ static void multiply(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
     warp.barrier.wait();
 }
 
-#include "../../lbc/models/sequence.cu"
-
 static void fiber() {
     kernel();
     now->done = true;
     swapcontext(&now->context, &scheduler);
 }
 
-static void launch(int grid, std::function<void()> body) {
+static void launch(int grid, int together, std::function<void()> body) {  // so many blocks are a cluster
     kernel = body;
-    for (int begin = 0; begin < grid; begin += BLOCKS) {
+    gridDim.x = grid;
+    for (int begin = 0; begin < grid; begin += together) {
         blocks.clear();
-        for (int b = 0; b < BLOCKS; b++) blocks.push_back(std::make_unique<Block>());
-        cluster.reset(new Barrier{BLOCKS * THREADS});
+        for (int b = 0; b < together; b++) blocks.push_back(std::make_unique<Block>());
+        cluster.reset(new Barrier{together * THREADS});
         std::vector<std::unique_ptr<Fiber>> fibers;
-        for (int i = 0; i < BLOCKS * THREADS; i++) {
+        for (int i = 0; i < together * THREADS; i++) {
             fibers.push_back(std::make_unique<Fiber>());
             Fiber& one = *fibers.back();
             one.thread = i % THREADS;
@@ -148,14 +150,4 @@ static void launch(int grid, std::function<void()> body) {
                 }
         }
     }
-}
-
-extern "C" void launch_forward(int grid, const uint2* gates, const u16* weight, const u8* first, const float* state,
-                               uint2* sums, float* cells, float* out, u16* hidden, int length, int batch) {
-    launch(grid, [=] { forward(gates, weight, first, state, sums, cells, out, hidden, length, batch); });
-}
-
-extern "C" void launch_backward(int grid, const u16* weight, const u8* first, const float* grad_out, const uint2* sums,
-                                const float* cells, float* grad_state, uint2* grads, int length, int batch) {
-    launch(grid, [=] { backward(weight, first, grad_out, sums, cells, grad_state, grads, length, batch); });
 }
