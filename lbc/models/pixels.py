@@ -5,8 +5,8 @@ kernel, the first 1,000 updates of `atari-fast`'s three learners took 0.64 of th
 
 Tensor cores want more than four channels.  So a convolution of stride 4 reads its images "deep": every block
 of 4 x 4 pixels is one place with 16 times the channels, and a kernel of 8 x 8 becomes one of 2 x 2.  It is
-the same sum, in longer pieces.  One of 3 x 3 and stride 1 reads blocks of 2 x 2, and says of each what it says
-of its four pixels, one after the other.
+the same sum, in longer pieces.  One of 3 x 3 and stride 1 reads blocks of 2 x 2, and says of each what it is
+to say of its four pixels, one after the other.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def a_torso_stays_what_it_is(kind, observation, device, monkeypatch):
                 layer.bias.uniform_(-0.1, 0.1)
         torso.last.bias.fill_(
             3.0
-        )  # or rounding would take features below zero, and their gradients with them
+        )  # or rounding would take features, and all that follows, to zero
     plainly = observation.tensor() if isinstance(observation, Stack) else observation
     exact = outcome(torso, plainly, device, half=False)
     found = outcome(torso, observation, device)
