@@ -129,7 +129,8 @@ def _quarters(device: torch.device, dtype: torch.dtype) -> Tensor:
         if tap in range(3):
             found[tap, :, out, :, seen, :, block, :] = 1.0
     both = found * found.permute(1, 0, 3, 2, 5, 4, 7, 6)
-    return both.reshape(9, -1).to(device)
+    with torch.inference_mode(False):  # actors may ask first, and learners shall keep it for their gradients
+        return both.reshape(9, -1).to(device, copy=True)
 
 
 @cache

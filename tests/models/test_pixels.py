@@ -93,6 +93,16 @@ def test_a_convolution_by_quarters_is_the_same(filters, channels):
     torch.testing.assert_close(unfolded(made, 2, filters), layer(x))
 
 
+def test_a_learner_may_follow_an_actor_by_quarters():
+    """What is kept of the first call, in inference mode, must serve one that wants gradients."""
+    pixels._quarters.cache_clear()
+    layer = nn.Conv2d(4, 2, 3, padding=1)
+    with torch.inference_mode():
+        pixels.quarters_weight(layer.weight)
+    pixels.quarters_weight(layer.weight).sum().backward()
+    assert layer.weight.grad is not None and layer.weight.grad.any()
+
+
 @pytest.mark.parametrize(
     "layer",
     [
