@@ -106,7 +106,7 @@ KERNEL pool(const uint4* h, const float* bias, uint4* sum, uint4* grown, uint2* 
                 if (y < 0 || y >= height || x < 0 || x >= width) continue;
                 const Eight seen(h + place(image, y, x, height, width, groups, quarters) + group);
                 for (int c = 0; c < CHANNELS; c++)
-                    if (!begun || !(seen.x[c] <= best.x[c])) {
+                    if (!begun || seen.x[c] > best.x[c] || seen.x[c] != seen.x[c]) {  // a NaN stays
                         best.x[c] = seen.x[c];
                         which[c] = 3 * dy + dx;
                     }
@@ -124,7 +124,7 @@ struct Total {
     float of[THREADS][CHANNELS];
 };
 
-// grad = grad_sum + grad_grown where grown > 0;  bias_grad: [blocks, channels], each block's part
+// grad = grad_sum + grad_grown, but for where grown is zero;  bias_grad: [blocks, channels], each block's part
 KERNEL relu_back(const uint4* grad_sum, const uint4* grad_grown, const uint4* grown, uint4* grad, float* bias_grad,
                  int count, int groups) {
     SHARED(Total, total);
@@ -133,7 +133,7 @@ KERNEL relu_back(const uint4* grad_sum, const uint4* grad_grown, const uint4* gr
     for (int i = first; i < count; i += gridDim.x * THREADS) {
         Eight made(at(grad_sum, i));
         const Eight through(at(grad_grown, i)), mask(grad_grown ? grown + i : 0);
-        for (int c = 0; c < CHANNELS; c++) made.x[c] += mask.x[c] > 0.0f ? through.x[c] : 0.0f;
+        for (int c = 0; c < CHANNELS; c++) made.x[c] += mask.x[c] <= 0.0f ? 0.0f : through.x[c];
         grad[i] = made.packed();
         all += made;
     }

@@ -1,4 +1,4 @@
-"""Residual blocks and pooling, and what lies between their convolutions as one kernel each.
+"""Residual blocks and pooling, and what lies between their convolutions as one kernel, or two or three back.
 
 Step by step, biases, ReLUs, sums and maxima take as long as the convolutions of a deep torso; the kernels in
 blocks.cu, compiled when they are first needed, read and write every image once.  They keep bfloat16 between
@@ -7,7 +7,7 @@ convolutions, as autocast does, and add in float32.
 
 from __future__ import annotations
 
-import warnings
+import itertools
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from lbc.models.nvrtc import Launch
 CHANNELS = 8  # of a thread
 MOST_CHANNELS = 256
 THREADS = 256
-BLOCKS = 1056  # eight for each multiprocessor of an H200; more places than threads come one after the other
+GRID = 1056  # eight for each multiprocessor of an H200; more places than threads come one after the other
 
 
 class ResidualBlock(nn.Module):
@@ -47,9 +47,21 @@ def play(layers: Sequence[nn.Module], device: torch.device) -> bool:
         return False
     if torch.get_autocast_dtype("cuda") != torch.bfloat16:
         return False
-    blocks = [layer for layer in layers if isinstance(layer, ResidualBlock)]
-    fits = all(_fits(block.first.out_channels) for block in blocks)
-    return bool(blocks) and fits and kernels(device) is not None
+    deep = any(isinstance(layer, ResidualBlock) for layer in layers)
+    known = all(_known(layer, then) for layer, then in itertools.pairwise([*layers, nn.Identity()]))
+    return deep and known and kernels(device) is not None
+
+
+def _known(layer: nn.Module, then: nn.Module) -> bool:
+    """Whether `through` computes this layer in front of that one."""
+    if isinstance(layer, ResidualBlock):
+        return _fits(layer.first.out_channels)
+    if isinstance(layer, nn.MaxPool2d):
+        sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
+        return sizes == (3, 2, 1, 1) and not layer.ceil_mode
+    if isinstance(layer, nn.Conv2d):
+        return isinstance(then, nn.MaxPool2d) and _fits(layer.out_channels)
+    return True
 
 
 def _fits(channels: int) -> bool:
@@ -60,7 +72,7 @@ def _fits(channels: int) -> bool:
 def through(
     layers: Sequence[nn.Module], x: Tensor, bias: Tensor | None = None, quarters: bool = False
 ) -> Tensor:
-    """What the layers make of x.  A bias waits for the kernel that comes next; a ReLU comes with its sum.
+    """What the layers make of x.  A convolution's bias waits for the pool behind it, a ReLU comes with a sum.
 
     bias: of the convolution that made x, if it is still to be added.  quarters: x is [n, 4 channels, H / 2,
     W / 2], blocks of 2 x 2 pixels; then the first layer is a pool.
@@ -100,15 +112,8 @@ class Kernels(NamedTuple):
 @cache
 def kernels(device: torch.device) -> Kernels | None:
     """Compiled; None where that is not possible."""
-    if torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
-        return None
-    source = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
-    try:
-        return Kernels(*nvrtc.compiled(source, Kernels._fields, [], device))
-    except nvrtc.CompileError as error:
-        why = str(error).splitlines()[0]
-        warnings.warn(f"the torso's kernels are missing ({why}); slower ones are used.", stacklevel=2)
-        return None
+    found = nvrtc.kernels(Path(__file__).with_suffix(".cu"), Kernels._fields, device, (8, 0))
+    return None if found is None else Kernels(*found)
 
 
 class _BiasRelu(torch.autograd.Function):
@@ -118,7 +123,7 @@ class _BiasRelu(torch.autograd.Function):
     def forward(ctx: Any, h: Tensor, bias: Tensor) -> Tensor:
         h = _laid_out(h)
         grown = torch.empty_like(h)
-        _launcher(h).bias_relu(_blocks(h), THREADS, h, bias, grown, *_size(h))
+        _launcher(h).bias_relu(_grid(h), THREADS, h, bias, grown, *_size(h))
         ctx.save_for_backward(grown)
         return grown
 
@@ -137,7 +142,7 @@ class _AddRelu(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         x, h = _laid_out(x), _laid_out(h)
         total, grown = torch.empty_like(h), torch.empty_like(h)
-        _launcher(h).add_relu(_blocks(h), THREADS, x, h, bias, total, grown, *_size(h))
+        _launcher(h).add_relu(_grid(h), THREADS, x, h, bias, total, grown, *_size(h))
         ctx.save_for_backward(grown)
         return total, grown
 
@@ -166,7 +171,7 @@ class _Pool(torch.autograd.Function):
         where = torch.empty(shape, dtype=torch.uint8, device=h.device)
         there = _nothing(h, torch.float32) if bias is None else bias
         size = (images, height, width, channels // CHANNELS, int(quarters))
-        _launcher(h).pool(_blocks(largest), THREADS, h, there, largest, grown, where, *size)
+        _launcher(h).pool(_grid(largest), THREADS, h, there, largest, grown, where, *size)
         ctx.save_for_backward(grown, where)
         ctx.size, ctx.biased = size, bias is not None
         return largest, grown
@@ -181,7 +186,7 @@ class _Pool(torch.autograd.Function):
         found = torch.empty(
             ctx.shape, dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last
         )
-        _launcher(grad).pool_back(_blocks(found), THREADS, grad, where, found, *ctx.size)
+        _launcher(grad).pool_back(_grid(found), THREADS, grad, where, found, *ctx.size)
         return found, grad_bias if ctx.biased else None, None
 
 
@@ -190,7 +195,7 @@ def _relu_back(grad_sum: Tensor | None, grad_grown: Tensor | None, grown: Tensor
     nothing = _nothing(grown, grown.dtype)
     given = (nothing if grad is None else _laid_out(grad) for grad in (grad_sum, grad_grown))
     grad, channels = torch.empty_like(grown), grown.shape[1]
-    parts = torch.empty(_blocks(grown), channels, device=grown.device)
+    parts = torch.empty(_grid(grown), channels, device=grown.device)
     _launcher(grown).relu_back(len(parts), THREADS, *given, grown, grad, parts, *_size(grown))
     return grad, parts.sum(0)
 
@@ -208,8 +213,8 @@ def _size(x: Tensor) -> tuple[int, int]:
     return x.numel() // CHANNELS, x.shape[1] // CHANNELS
 
 
-def _blocks(x: Tensor) -> int:
-    return min(BLOCKS, -(-x.numel() // CHANNELS // THREADS))
+def _grid(x: Tensor) -> int:
+    return min(GRID, -(-x.numel() // CHANNELS // THREADS))
 
 
 def _launcher(x: Tensor) -> Kernels:

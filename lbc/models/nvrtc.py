@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,24 @@ class CompileError(Exception):
     """The first line says why there is no kernel."""
 
 
+def kernels(
+    path: Path,
+    names: Sequence[str],
+    device: torch.device,
+    least: tuple[int, int],
+    options: Sequence[str] = (),
+) -> list[Launch] | None:
+    """Of a file beside its module, for devices of at least this capability; None where there are none."""
+    if torch.version.hip or torch.cuda.get_device_capability(device) < least:
+        return None
+    try:
+        return compiled(path.read_text(encoding="utf-8"), names, options, device)
+    except CompileError as error:
+        why = str(error).splitlines()[0]
+        warnings.warn(f"the kernels of {path.name} are missing ({why}); slower ones are used.", stacklevel=3)
+        return None
+
+
 def compiled(source: str, names: Sequence[str], options: Sequence[str], device: torch.device) -> list[Launch]:
     """The kernels of these names, which the source declares extern "C"."""
     major, minor = torch.cuda.get_device_capability(device)
@@ -26,7 +45,7 @@ def compiled(source: str, names: Sequence[str], options: Sequence[str], device: 
         _check("cuModuleLoadData", driver.cuModuleLoadData(ctypes.byref(module), binary))
         context = ctypes.c_void_p()
         _check("cuCtxGetCurrent", driver.cuCtxGetCurrent(ctypes.byref(context)))
-        return [_launcher(driver, context, module, name) for name in names]
+        return [_launcher(driver, context, module, name, device) for name in names]
 
 
 def machine_code(nvrtc: ctypes.CDLL, source: str, options: Sequence[str]) -> bytes:
@@ -50,7 +69,9 @@ def _fetched(nvrtc: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
     return found.raw
 
 
-def _launcher(driver: ctypes.CDLL, context: ctypes.c_void_p, module: ctypes.c_void_p, name: str) -> Launch:
+def _launcher(
+    driver: ctypes.CDLL, context: ctypes.c_void_p, module: ctypes.c_void_p, name: str, device: torch.device
+) -> Launch:
     kernel = ctypes.c_void_p()
     _check(name, driver.cuModuleGetFunction(ctypes.byref(kernel), module, name.encode()))
 
@@ -59,10 +80,10 @@ def _launcher(driver: ctypes.CDLL, context: ctypes.c_void_p, module: ctypes.c_vo
             ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else ctypes.c_int(x) for x in arguments
         ]
         places = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        stream = ctypes.c_void_p(torch.cuda.current_stream(device).cuda_stream)
         shape = (blocks, 1, 1, threads, 1, 1)
-        driver.cuCtxSetCurrent(context)  # autograd's thread may not have one yet
-        status = driver.cuLaunchKernel(kernel, *shape, 0, stream, places, None)
+        status = driver.cuCtxSetCurrent(context)  # autograd's thread may not have one yet
+        status = status or driver.cuLaunchKernel(kernel, *shape, 0, stream, places, None)
         if status:
             raise RuntimeError(f"CUDA kernel '{name}' was not launched: status {status}")
 

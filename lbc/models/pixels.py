@@ -12,7 +12,6 @@ to say of its four pixels, one after the other.
 from __future__ import annotations
 
 import itertools
-import warnings
 from functools import cache
 from pathlib import Path
 
@@ -68,11 +67,11 @@ def numbers(stack: Stack, centre: Centre | None, block: int) -> Tensor:
     mean, spread = centre
     shape = (rows * sequences, height // block, width // block, STACK * block * block)
     out = torch.empty(shape, dtype=torch.bfloat16, device=frame.device)
-    blocks = -(-rows * sequences * height * width // 4 // THREADS)
+    grid = -(-rows * sequences * height * width // 4 // THREADS)
     launch = kernel(frame.device)
     assert launch is not None, "reads() was not asked"
     launch(
-        blocks,
+        grid,
         THREADS,
         frame,
         since_first,
@@ -112,10 +111,8 @@ def goes_by_quarters(layer: nn.Module, size: tuple[int, ...]) -> bool:
 def quarters_weight(weight: Tensor) -> Tensor:
     """[filters, channels, 3, 3] -> [4 filters, 4 channels, 3, 3], channels last."""
     with torch.autocast(weight.device.type, enabled=False):
-        spread = weight.flatten(2) @ _quarters(weight.device, weight.dtype)
-    apart = spread.unflatten(2, (4, 4, 3, 3)).permute(
-        2, 0, 3, 1, 4, 5
-    )  # [pixel of out, f, pixel of in, c, ...]
+        taps = weight.flatten(2) @ _quarters(weight.device, weight.dtype)
+    apart = taps.unflatten(2, (4, 4, 3, 3)).permute(2, 0, 3, 1, 4, 5)  # [pixel, filter, pixel, channel, ...]
     return apart.flatten(2, 3).flatten(0, 1).contiguous(memory_format=torch.channels_last)
 
 
@@ -136,13 +133,5 @@ def _quarters(device: torch.device, dtype: torch.dtype) -> Tensor:
 @cache
 def kernel(device: torch.device) -> Launch | None:
     """Compiled; None where that is not possible."""
-    if torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
-        return None
-    source = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
-    try:
-        (launch,) = nvrtc.compiled(source, ("numbers",), [], device)
-    except nvrtc.CompileError as error:
-        why = str(error).splitlines()[0]
-        warnings.warn(f"the pixels' kernel is missing ({why}); slower ones are used.", stacklevel=2)
-        return None
-    return launch
+    found = nvrtc.kernels(Path(__file__).with_suffix(".cu"), ["numbers"], device, (8, 0))
+    return None if found is None else found[0]

@@ -7,7 +7,6 @@ forget gate of 0.999 is still told from 1.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,16 +35,9 @@ def plays(units: int, device: torch.device) -> bool:
 @cache
 def kernels(units: int, device: torch.device) -> tuple[Launch, Launch] | None:
     """Forward and backward, compiled; None where that is not possible."""
-    if torch.version.hip or torch.cuda.get_device_capability(device) < (9, 0):
-        return None
-    source = Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
-    try:
-        forward, backward = nvrtc.compiled(source, ("forward", "backward"), [f"-DUNITS={units}"], device)
-    except nvrtc.CompileError as error:
-        why = str(error).splitlines()[0]
-        warnings.warn(f"the LSTM's kernels are missing ({why}); slower ones are used.", stacklevel=2)
-        return None
-    return forward, backward
+    names, options = ("forward", "backward"), [f"-DUNITS={units}"]
+    found = nvrtc.kernels(Path(__file__).with_suffix(".cu"), names, device, (9, 0), options)
+    return None if found is None else (found[0], found[1])
 
 
 def by_unit(rows: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ def emulated(tmp_path_factory, monkeypatch):
     library = built(HERE / "emulated_blocks.cpp", tmp_path_factory.getbasetemp(), "emulated_blocks")
     found = Kernels(*(launcher(getattr(library, f"launch_{name}")) for name in Kernels._fields))
     monkeypatch.setattr(blocks, "kernels", lambda device: found)
-    monkeypatch.setattr(blocks, "BLOCKS", 3)  # or no thread would have a second place
+    monkeypatch.setattr(blocks, "GRID", 3)  # or no thread would have a second place
     library = built(HERE / "emulated_pixels.cpp", tmp_path_factory.getbasetemp(), "emulated_pixels")
     monkeypatch.setattr(pixels, "kernel", lambda device: launcher(library.launch_numbers))
 
@@ -137,13 +137,18 @@ def test_kernels(shape):
     relu_is_a_relu(shape, "cuda")
 
 
-def test_emulated_not_a_number_stays_one(emulated):
-    h = images(1, 8, 4, 4)
-    h[0, 3, 1, 1] = torch.nan
-    bias = torch.zeros(8)
-    largest, grown = blocks._Pool.apply(h, bias, False)
-    for x in (largest, grown, blocks._BiasRelu.apply(h, bias), *blocks._AddRelu.apply(h, h, bias)):
-        assert x[0, 3].isnan().any() and not x[0, :3].isnan().any()
+@pytest.mark.parametrize("place", range(16))
+def test_emulated_not_a_number_stays_one(place, emulated):
+    """Nor does its gradient disappear, as in PyTorch: a loss that is not a number must be heard of."""
+    h, bias = images(1, 8, 4, 4), torch.zeros(8)
+    h[0, 3, place // 4, place % 4] = torch.nan
+    assert torch.equal(blocks._Pool.apply(h, bias, False)[1].isnan(), halving()(h.float()).isnan())
+    for x in (blocks._BiasRelu.apply(h, bias), *blocks._AddRelu.apply(h, h, bias)):
+        assert torch.equal(x.isnan(), h.isnan())
+    plain, ones = h.float().requires_grad_(), torch.ones_like(h)
+    (expected,) = torch.autograd.grad(plain.relu(), plain, ones.float())
+    grad, _ = blocks._relu_back(None, ones, blocks._BiasRelu.apply(h, bias))
+    assert torch.equal(grad.float(), expected)
 
 
 def outcome(torso, images, device, half=True):
@@ -155,10 +160,11 @@ def outcome(torso, images, device, half=True):
     return [z.detach(), *found]
 
 
-def a_torso_stays_what_it_is(kind, observation, device, monkeypatch):
+def a_torso_stays_what_it_is(kind, observation, device, monkeypatch, centring=True):
     """As far from float32 as it is without the kernels, in features and in gradients."""
     torch.manual_seed(0)
-    torso = Torso(kind, (4, 48, 48), 32, INIT, centring=True).to(device)
+    shape = (4, *(observation.frame if isinstance(observation, Stack) else observation).shape[-2:])
+    torso = Torso(kind, shape, 32, INIT, centring).to(device)
     torso.mean.uniform_()
     torso.variance.fill_(0.09)
     with torch.no_grad():
@@ -181,16 +187,17 @@ def a_torso_stays_what_it_is(kind, observation, device, monkeypatch):
 
 
 def stack(device):
-    return stack_of(3, 2, 48, 48, device)
+    return stack_of(3, 2, 44, 48, device)
 
 
 def tensor(device):
-    return stack(device).tensor()
+    return stack_of(3, 2, 45, 47, device).tensor()
 
 
 @pytest.mark.parametrize("kind", ["impala", "residual"])
 @pytest.mark.parametrize("observation", [stack, tensor])
-def test_a_torso_stays_what_it_is_on_an_emulated_device(kind, observation, emulated, monkeypatch):
+@pytest.mark.parametrize("centring", [False, True])
+def test_a_torso_stays_what_it_is_on_an_emulated_device(kind, observation, centring, emulated, monkeypatch):
     quarters = []
     through = blocks.through
 
@@ -201,7 +208,7 @@ def test_a_torso_stays_what_it_is_on_an_emulated_device(kind, observation, emula
     monkeypatch.setattr(pixels, "reads", lambda stack, begin: True)
     monkeypatch.setattr(blocks, "play", lambda layers, device: torch.is_autocast_enabled("cpu"))
     monkeypatch.setattr(blocks, "through", counted)
-    a_torso_stays_what_it_is(kind, observation("cpu"), "cpu", monkeypatch)
+    a_torso_stays_what_it_is(kind, observation("cpu"), "cpu", monkeypatch, centring)
     assert quarters == [kind == "impala" and observation is stack], "played once, and how"
 
 
@@ -223,3 +230,14 @@ def test_what_the_kernels_are_asked_for():
             assert not blocks.play([nn.ReLU()], device)
             assert not blocks.play([ResidualBlock(12, INIT)], device)
             assert not blocks.play([ResidualBlock(24, INIT)], device)
+
+
+def test_what_the_kernels_do_not_compute():
+    block, pool, relu = ResidualBlock(16, INIT), halving(), nn.ReLU()
+    assert blocks._known(pool, block) and blocks._known(block, relu) and blocks._known(relu, relu)
+    assert blocks._known(nn.Conv2d(16, 32, 3), pool)
+    assert not blocks._known(nn.Conv2d(16, 32, 3), relu)  # its bias would wait in vain
+    assert not blocks._known(nn.Conv2d(16, 12, 3), pool)
+    assert not blocks._known(nn.MaxPool2d(2), block)
+    assert not blocks._known(nn.MaxPool2d(3, 2, padding=1, ceil_mode=True), block)
+    assert not blocks._known(ResidualBlock(12, INIT), relu)

@@ -37,17 +37,22 @@ def exact_products():
     torch.set_float32_matmul_precision("highest")
 
 
-def pong(precision: str):
+def pong(precision: str, *more: str):
     """Stacked, centred images, which in bfloat16 a kernel makes."""
     sets = ["actor.num_envs=12", f"run.precision={precision}", "run.device=cuda", "run.evaluation_episodes=0"]
-    e = assemble(resolve("atari-fast", sets))
+    e = assemble(resolve("atari-fast", [*sets, *more]))
     for net in e.actor_networks:
         net.torso.mean.uniform_()
         net.torso.variance.fill_(0.1)
     return e
 
 
-@pytest.mark.parametrize("built", [lambda precision: assemble(on_cuda(precision)), pong])
+def deep_pong(precision: str):
+    """A torso with kernels of its own between the convolutions."""
+    return pong(precision, "model.torso=impala", "environment.image_size=48")
+
+
+@pytest.mark.parametrize("built", [lambda precision: assemble(on_cuda(precision)), pong, deep_pong])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_graphed_mind_thinks_what_the_plain_one_does(precision, built):
     e = built(precision)
