@@ -235,6 +235,7 @@ class LearnerConfig:
     clip_norm: float = 50.0
     minibatches: int = 1  # parts of a batch, an update from each; many small ones cost a GPU little
     chunk: int = 0  # sequences differentiated at once; 0: on CUDA all, else five of Atari or more of less
+    averaged_updates: int = 0  # agents play the mean of their weights over about so many; 0: the newest
     push_interval: int = 25  # d_push: learner steps between two pushes to the parameter server
 
     def __post_init__(self) -> None:
@@ -249,6 +250,7 @@ class LearnerConfig:
             positive("learner", key, getattr(self, key))
         within("learner", "adam_beta1", self.adam_beta1, 0.0, 0.999999)
         within("learner", "adam_beta2", self.adam_beta2, 0.0, 0.999999)
+        at_least("learner", "averaged_updates", self.averaged_updates, 0)
         at_least("learner", "push_interval", self.push_interval, 1)
         at_least("learner", "minibatches", self.minibatches, 1)
         at_least("learner", "chunk", self.chunk, 0)

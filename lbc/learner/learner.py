@@ -15,7 +15,7 @@ from lbc.behavior.target import TargetPolicy
 from lbc.config import LearnerConfig, TargetConfig
 from lbc.errors import TrainingError
 from lbc.learner.estimates import Estimates, Losses, Moments, Seen, counted
-from lbc.learner.optimizer import MOMENTS, AdamW
+from lbc.learner.optimizer import MEAN, AdamW
 from lbc.learner.peers import Peers, unroll
 from lbc.learner.schedule import SCHEDULES
 from lbc.learner.trust import divergence, inside_trust_region, trust_centre
@@ -103,7 +103,7 @@ class Learner:
     def go_back(self, weights: dict[str, Tensor]) -> None:
         """To weights that were good.  The moments that led away from them begin at zero, in place."""
         self.network.load_state_dict(weights)
-        self._optimizer.restore({name: [] for name in MOMENTS})
+        self._optimizer.restore({})
         self.setbacks += 1
 
     @property
@@ -169,6 +169,12 @@ class Learner:
 
     def restore_optimizer(self, state: dict[str, list[Tensor]]) -> None:
         self._optimizer.restore(state)
+
+    def to_play(self) -> dict[str, Tensor]:
+        """The network's tensors, its weights as their mean over the last updates where there is one."""
+        names = [name for name, _ in self.network.named_parameters()]
+        means = self._optimizer.moments.get(MEAN)
+        return self.network.state_dict() | (dict(zip(names, means, strict=True)) if means else {})
 
     def live_tensors(self) -> list[Tensor]:
         """All that updates change in place: weights, running statistics, moments."""

@@ -1,4 +1,8 @@
-"""AdamW with a schedule for its weight decay, of moments that a graph may hold and a checkpoint may fill."""
+"""AdamW with a schedule for its weight decay, of moments that a graph may hold and a checkpoint may fill.
+
+Beside Adam's moments there may be the mean of the weights over their last updates, which is what agents play:
+weights jump about the place that they follow, and scores with them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from torch.optim.adamw import adamw
 from lbc.config import LearnerConfig
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+MEAN = "average"
+YOUNG = 9.0  # while there are few updates, their mean is of the last ninth of them
 
 
 class AdamW:
@@ -35,6 +41,8 @@ class AdamW:
             "exp_avg": [torch.zeros_like(p) for p in self._parameters],
             "exp_avg_sq": [torch.zeros_like(p) for p in self._parameters],
         }
+        if config.averaged_updates:
+            self.moments[MEAN] = [p.detach().clone() for p in self._parameters]
 
     def schedule(self, rate: float, decay: float) -> None:
         """Learning rate and weight decay from the next step on."""
@@ -70,6 +78,16 @@ class AdamW:
             eps=self._config.adam_epsilon,
             maximize=False,
         )
+        if MEAN in self.moments:
+            self._average(self.moments[MEAN])
+
+    def _average(self, mean: list[Tensor]) -> None:
+        steps = torch.stack(self.moments["step"]).max()  # a parameter without a gradient takes none
+        rate = (
+            (YOUNG / (steps + YOUNG - 1.0)).clamp(min=1.0 / self._config.averaged_updates).to(mean[0].dtype)
+        )
+        torch._foreach_mul_(mean, 1.0 - rate)
+        torch._foreach_add_(mean, torch._foreach_mul(self._parameters, rate))
 
     def state(self) -> dict[str, list[Tensor]]:
         """Step counts and moments, one per parameter, copies."""
@@ -77,7 +95,9 @@ class AdamW:
 
     @torch.no_grad()
     def restore(self, state: dict[str, list[Tensor]]) -> None:
-        """In place, as a captured graph needs it; where nothing is saved, from zero."""
+        """In place, as a captured graph needs it; where nothing is saved, from zero, and the mean from the
+        weights as they are."""
         for name, kept in self.moments.items():
-            for i, tensor in enumerate(kept):
-                tensor.copy_(state[name][i]) if state[name] else tensor.zero_()
+            begin = self._parameters if name == MEAN else [torch.zeros_like(x) for x in kept]
+            for tensor, value in zip(kept, state.get(name) or begin, strict=True):
+                tensor.copy_(value)

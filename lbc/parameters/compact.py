@@ -22,7 +22,7 @@ from lbc.parameters.snapshot import Json, Tensors
 
 SHARD_BYTES = 14_900_000  # and a header: 15 MB
 _SMALL = 1000  # numbers: biases and running statistics
-_LEARNED = re.compile(r"run\.learners\.\d+\.(network\.|optimizer\.exp_avg)")
+_LEARNED = re.compile(r"run\.learners\.\d+\.(network\.|optimizer\.(exp_avg|average))")
 
 
 def pack(tensors: Tensors) -> tuple[Tensors, Json]:

@@ -16,7 +16,8 @@ from lbc.parameters.store import Checkpoint, newest
 
 @dataclass(frozen=True)
 class Trained:
-    weights: list[dict[str, Tensor]]  # of every policy
+    weights: list[dict[str, Tensor]]  # of every policy, the newest
+    means: list[list[Tensor]]  # of every policy's weights over their last updates, in order; empty where none
     checkpoint: Checkpoint | None  # that they come from
     complaints: list[str]  # about newer ones that are damaged
 
@@ -26,13 +27,19 @@ def read_trained(checkpoints: Path) -> Trained:
     checkpoint, complaints = newest(checkpoints)
     if checkpoint is not None:
         policies: dict[int, dict[str, Tensor]] = {}
+        means: dict[int, dict[int, Tensor]] = {}
         for name, tensor in unpack(checkpoint.tensors, checkpoint.state.get("packed", {})).items():
-            place = name.split(".", 4)  # run.learners.<i>.network.<name>
-            if len(place) == 5 and place[:2] == ["run", "learners"] and place[3] == "network":
+            place = name.split(".", 4)  # run.learners.<i>.network.<name>, or <i>.optimizer.average.<number>
+            if len(place) != 5 or place[:2] != ["run", "learners"]:
+                continue
+            if place[3] == "network":
                 policies.setdefault(int(place[2]), {})[place[4]] = tensor
+            elif place[3] == "optimizer" and place[4].startswith("average."):
+                means.setdefault(int(place[2]), {})[int(place[4].removeprefix("average."))] = tensor
         if policies:
-            return Trained([policies[i] for i in sorted(policies)], checkpoint, complaints)
+            ordered = [[kept[k] for k in sorted(kept)] for _, kept in sorted(means.items())]
+            return Trained([policies[i] for i in sorted(policies)], ordered, checkpoint, complaints)
     try:
-        return Trained(load_weights(checkpoints / "weights.safetensors"), checkpoint, complaints)
+        return Trained(load_weights(checkpoints / "weights.safetensors"), [], checkpoint, complaints)
     except (OSError, SafetensorError, ValueError):
         raise UserError(f"'{checkpoints.parent}' has no weights that can be read yet.") from None

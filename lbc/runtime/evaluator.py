@@ -66,8 +66,8 @@ class Evaluator:
         if not self._listen() or not self._idle:
             return
         weights = [
-            {name: tensor.cpu().numpy() for name, tensor in experiment.server.weights(i).items()}
-            for i in range(len(experiment.population))
+            {name: tensor.detach().cpu().numpy() for name, tensor in learner.to_play().items()}
+            for learner in experiment.learners
         ]
         seed = (experiment.config.run.seed + 1_000_003 * (self._rounds + 1)) % 2**30
         favourite = experiment.controller.favourite()

@@ -68,7 +68,7 @@ class Keeper:
         """The newest weights alone, for whoever plays them; the compact form spares them."""
         if self._compact:
             return
-        weights = [learner.network.state_dict() for learner in run.experiment.learners]
+        weights = [learner.to_play() for learner in run.experiment.learners]
         try:
             self._root.mkdir(parents=True, exist_ok=True)
             save_weights(self._root / "weights.safetensors", weights, {"frames": str(run.tracker.frames)})

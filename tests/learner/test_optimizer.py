@@ -87,8 +87,35 @@ def test_it_goes_on_from_what_was_saved():
         one.step()
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
     assert float(saved["step"][0]) == 1.0, "a copy does not move on"
-    second.restore({"step": [], "exp_avg": [], "exp_avg_sq": []})
+    second.restore({})
     assert not any(bool(x.any()) for kept in second.moments.values() for x in kept)
+
+
+@pytest.mark.parametrize("window", [3, 1000])
+def test_the_mean_follows_the_weights(window):
+    """w' + (w - w') r with r = 9 / (step + 8), and 1 / window at least; a restart goes on with it."""
+    net, _ = pair()
+    config = LearnerConfig(averaged_updates=window)
+    optimizer = AdamW(net.parameters(), config)
+    optimizer.schedule(0.1, DECAY)
+    expected = [p.detach().clone() for p in net.parameters()]
+    for step in range(1, 31):
+        optimizer.zero_grad()
+        differentiated(net, step)
+        optimizer.step()
+        rate = max(9.0 / (step + 8.0), 1.0 / window)
+        expected = [e + (p.detach() - e) * rate for e, p in zip(expected, net.parameters(), strict=True)]
+        if step == 15:
+            saved = optimizer.state()
+            optimizer = AdamW(net.parameters(), config)
+            optimizer.schedule(0.1, DECAY)
+            optimizer.restore(saved)
+    for mean, e, p in zip(optimizer.moments["average"], expected, net.parameters(), strict=True):
+        torch.testing.assert_close(mean, e)
+        assert not torch.equal(mean, p)
+    optimizer.restore({})
+    for mean, p in zip(optimizer.moments["average"], net.parameters(), strict=True):
+        assert torch.equal(mean, p), "anew, from the weights as they are"
 
 
 def test_a_parameter_without_gradient_stays():

@@ -26,7 +26,7 @@ def on_cuda(precision: str = "float32", centred: bool = False, minibatches: int 
     run = {"device": "cuda", "precision": precision, "evaluation_episodes": 0} | run
     model = {"lstm_units": 64, "centre_features": centred}  # a size that whole sequences have kernels for
     learner = {"entropy_scaling": 0.5, "entropy_schedule": "linear"}  # a graph must see what changes, too
-    learner |= {"minibatches": minibatches}
+    learner |= {"minibatches": minibatches, "averaged_updates": 10}
     population = {"first_discounts": (0.5, 0.6, 0.7)}
     return catch_config(model=model, learner=learner, population=population, run=run)
 
