@@ -60,7 +60,7 @@ class Learner:
         self._policy_of = policy_of
         own = policy.entropy_scaling
         self._bonus = config.entropy_scaling if own is None else own
-        self._optimizer = AdamW(network.parameters(), config)
+        self._optimizer = AdamW(network.parameters(), config, network.numbers().values())
         self._entropy_scaling, self._discount, self._hurry = (  # `_hurry`: 1 - discount, not below 0.0001
             torch.zeros_like(network.scale.sigma) for _ in range(3)
         )
@@ -162,6 +162,7 @@ class Learner:
             self.network.torso.track([piece.observation for piece in self.pieces(batch)])
         if self._config.popart:
             self.network.track_values(seen.v_target, seen.real)
+        self._optimizer.average()
 
     def optimizer_state(self) -> dict[str, list[Tensor]]:
         """AdamW's step count and moments, one per parameter, copies."""
@@ -171,10 +172,9 @@ class Learner:
         self._optimizer.restore(state)
 
     def to_play(self) -> dict[str, Tensor]:
-        """The network's tensors, its weights as their mean over the last updates where there is one."""
-        names = [name for name, _ in self.network.named_parameters()]
+        """The network's tensors, as their mean over the last updates where there is one."""
         means = self._optimizer.moments.get(MEAN)
-        return self.network.state_dict() | (dict(zip(names, means, strict=True)) if means else {})
+        return self.network.state_dict() | dict(zip(self.network.numbers(), means or (), strict=bool(means)))
 
     def live_tensors(self) -> list[Tensor]:
         """All that updates change in place: weights, running statistics, moments."""

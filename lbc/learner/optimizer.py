@@ -1,7 +1,8 @@
 """AdamW with a schedule for its weight decay, of moments that a graph may hold and a checkpoint may fill.
 
-Beside Adam's moments there may be the mean of the weights over their last updates, which is what agents play:
-weights jump about the place that they follow, and scores with them.
+Beside Adam's moments there may be the mean of a network over its last updates, which is what agents play:
+weights jump about the place that they follow, and scores with them.  Running statistics are averaged, too,
+because weights are rescaled as they move.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class AdamW:
     Nothing here moves or waits once it is built, so that steps can be captured in a CUDA graph.
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], config: LearnerConfig) -> None:
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], config: LearnerConfig, averaged: Iterable[Tensor] = ()
+    ) -> None:
         self._parameters: list[Tensor] = list(parameters)
         self._config = config
         some = self._parameters[0]
@@ -41,8 +44,9 @@ class AdamW:
             "exp_avg": [torch.zeros_like(p) for p in self._parameters],
             "exp_avg_sq": [torch.zeros_like(p) for p in self._parameters],
         }
+        self._averaged = list(averaged)
         if config.averaged_updates:
-            self.moments[MEAN] = [p.detach().clone() for p in self._parameters]
+            self.moments[MEAN] = [x.detach().clone() for x in self._averaged]
 
     def schedule(self, rate: float, decay: float) -> None:
         """Learning rate and weight decay from the next step on."""
@@ -78,16 +82,19 @@ class AdamW:
             eps=self._config.adam_epsilon,
             maximize=False,
         )
-        if MEAN in self.moments:
-            self._average(self.moments[MEAN])
 
-    def _average(self, mean: list[Tensor]) -> None:
+    @torch.no_grad()
+    def average(self) -> None:
+        """Of `averaged`, once for every step."""
+        mean = self.moments.get(MEAN)
+        if not mean:
+            return
         steps = torch.stack(self.moments["step"]).max()  # a parameter without a gradient takes none
         rate = (
             (YOUNG / (steps + YOUNG - 1.0)).clamp(min=1.0 / self._config.averaged_updates).to(mean[0].dtype)
         )
         torch._foreach_mul_(mean, 1.0 - rate)
-        torch._foreach_add_(mean, torch._foreach_mul(self._parameters, rate))
+        torch._foreach_add_(mean, torch._foreach_mul(self._averaged, rate))
 
     def state(self) -> dict[str, list[Tensor]]:
         """Step counts and moments, one per parameter, copies."""
@@ -95,9 +102,9 @@ class AdamW:
 
     @torch.no_grad()
     def restore(self, state: dict[str, list[Tensor]]) -> None:
-        """In place, as a captured graph needs it; where nothing is saved, from zero, and the mean from the
-        weights as they are."""
+        """In place, as a captured graph needs it; where nothing is saved, from zero, and the mean from what
+        there is."""
         for name, kept in self.moments.items():
-            begin = self._parameters if name == MEAN else [torch.zeros_like(x) for x in kept]
+            begin = self._averaged if name == MEAN else [torch.zeros_like(x) for x in kept]
             for tensor, value in zip(kept, state.get(name) or begin, strict=True):
                 tensor.copy_(value)

@@ -84,6 +84,11 @@ class PolicyNetwork(nn.Module):
         self.advantage_scale: Tensor
         self.scale_updates: Tensor
 
+    def numbers(self) -> dict[str, Tensor]:
+        """All weights and running statistics, by name."""
+        tensors = self.state_dict(keep_vars=True).items()
+        return {name: tensor for name, tensor in tensors if tensor.is_floating_point()}
+
     def initial_state(self, batch: int) -> State:
         return self.core.initial_state(batch)
 

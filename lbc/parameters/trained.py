@@ -16,8 +16,8 @@ from lbc.parameters.store import Checkpoint, newest
 
 @dataclass(frozen=True)
 class Trained:
-    weights: list[dict[str, Tensor]]  # of every policy, the newest
-    means: list[list[Tensor]]  # of every policy's weights over their last updates, in order; empty where none
+    weights: list[dict[str, Tensor]]  # of every policy: a checkpoint's newest, or what an agent was to play
+    means: list[list[Tensor]]  # of `PolicyNetwork.numbers` over the last updates; empty where there are none
     checkpoint: Checkpoint | None  # that they come from
     complaints: list[str]  # about newer ones that are damaged
 

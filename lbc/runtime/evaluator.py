@@ -66,7 +66,7 @@ class Evaluator:
         if not self._listen() or not self._idle:
             return
         weights = [
-            {name: tensor.detach().cpu().numpy() for name, tensor in learner.to_play().items()}
+            {name: tensor.detach().cpu().numpy().copy() for name, tensor in learner.to_play().items()}
             for learner in experiment.learners
         ]
         seed = (experiment.config.run.seed + 1_000_003 * (self._rounds + 1)) % 2**30

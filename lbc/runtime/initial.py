@@ -31,6 +31,7 @@ def begin_with(experiment: Experiment, directory: Path) -> None:
         if difference:
             raise UserError(f"the weights of run.init '{directory}' do not fit: {difference}.")
         learner.network.load_state_dict(weights)
+        learner.restore_optimizer({})
         experiment.server.push(learner.policy.index, learner.network, version=0)
 
 

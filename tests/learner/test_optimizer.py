@@ -96,18 +96,19 @@ def test_the_mean_follows_the_weights(window):
     """w' + (w - w') r with r = 9 / (step + 8), and 1 / window at least; a restart goes on with it."""
     net, _ = pair()
     config = LearnerConfig(averaged_updates=window)
-    optimizer = AdamW(net.parameters(), config)
+    optimizer = AdamW(net.parameters(), config, net.parameters())
     optimizer.schedule(0.1, DECAY)
     expected = [p.detach().clone() for p in net.parameters()]
     for step in range(1, 31):
         optimizer.zero_grad()
         differentiated(net, step)
         optimizer.step()
+        optimizer.average()
         rate = max(9.0 / (step + 8.0), 1.0 / window)
         expected = [e + (p.detach() - e) * rate for e, p in zip(expected, net.parameters(), strict=True)]
         if step == 15:
             saved = optimizer.state()
-            optimizer = AdamW(net.parameters(), config)
+            optimizer = AdamW(net.parameters(), config, net.parameters())
             optimizer.schedule(0.1, DECAY)
             optimizer.restore(saved)
     for mean, e, p in zip(optimizer.moments["average"], expected, net.parameters(), strict=True):
