@@ -165,9 +165,10 @@ def load_agent(directory: str | Path, device: str = "auto", allow_code: bool = F
     try:
         for network, found in zip(networks, trained.weights, strict=True):
             network.load_state_dict(found)
-        for network, means in zip(networks, trained.means, strict=bool(trained.means)):
-            for tensor, mean in zip(network.numbers().values(), means, strict=True):
-                tensor.data.copy_(mean)
+        if trained.means:
+            for network, means in zip(networks, trained.means, strict=True):
+                for tensor, mean in zip(network.numbers().values(), means, strict=True):
+                    tensor.data.copy_(mean)
     except (RuntimeError, ValueError):
         raise UserError(f"the weights in '{run.checkpoints}' do not fit '{run.config}'.") from None
     controller = None if checkpoint is None else _controller(config, spec, checkpoint, run)

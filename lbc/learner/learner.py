@@ -165,7 +165,7 @@ class Learner:
         self._optimizer.average()
 
     def optimizer_state(self) -> dict[str, list[Tensor]]:
-        """AdamW's step count and moments, one per parameter, copies."""
+        """AdamW's step counts, moments and mean, copies."""
         return self._optimizer.state()
 
     def restore_optimizer(self, state: dict[str, list[Tensor]]) -> None:
@@ -173,8 +173,8 @@ class Learner:
 
     def to_play(self) -> dict[str, Tensor]:
         """The network's tensors, as their mean over the last updates where there is one."""
-        means = self._optimizer.moments.get(MEAN)
-        return self.network.state_dict() | dict(zip(self.network.numbers(), means or (), strict=bool(means)))
+        newest, means = self.network.state_dict(), self._optimizer.moments.get(MEAN)
+        return newest | dict(zip(self.network.numbers(), means, strict=True)) if means else newest
 
     def live_tensors(self) -> list[Tensor]:
         """All that updates change in place: weights, running statistics, moments."""

@@ -90,14 +90,13 @@ class AdamW:
         if not mean:
             return
         steps = torch.stack(self.moments["step"]).max()  # a parameter without a gradient takes none
-        rate = (
-            (YOUNG / (steps + YOUNG - 1.0)).clamp(min=1.0 / self._config.averaged_updates).to(mean[0].dtype)
-        )
+        young = YOUNG / (steps + YOUNG - 1.0)
+        rate = young.clamp(min=1.0 / self._config.averaged_updates).to(mean[0].dtype)
         torch._foreach_mul_(mean, 1.0 - rate)
         torch._foreach_add_(mean, torch._foreach_mul(self._averaged, rate))
 
     def state(self) -> dict[str, list[Tensor]]:
-        """Step counts and moments, one per parameter, copies."""
+        """Step counts and moments, one per parameter, and the mean if there is one: copies."""
         return {name: [x.clone() for x in kept] for name, kept in self.moments.items()}
 
     @torch.no_grad()

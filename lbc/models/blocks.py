@@ -1,7 +1,7 @@
 """Residual blocks and pooling, and what lies between their convolutions as one kernel, or two or three back.
 
-Step by step, biases, ReLUs, sums and maxima take as long as the convolutions of a deep torso; the kernels in
-blocks.cu, compiled when they are first needed, read and write every image once.  They keep bfloat16 between
+Step by step, biases, ReLUs, sums and maxima take a third of a deep torso's time; the kernels in blocks.cu,
+compiled when they are first needed, read and write every image once.  They keep bfloat16 between
 convolutions, as autocast does, and add in float32.
 """
 

@@ -24,7 +24,7 @@ def kernels(
     least: tuple[int, int],
     options: Sequence[str] = (),
 ) -> list[Launch] | None:
-    """Of a file beside its module, for devices of at least this capability; None where there are none."""
+    """Those that a file declares, for devices of at least this capability; None where there are none."""
     if torch.version.hip or torch.cuda.get_device_capability(device) < least:
         return None
     try:

@@ -138,9 +138,11 @@ class Torso(nn.Module):
         return tuple(observation.shape[: -len(self.shape)])
 
     def _through(self, begin: nn.Module, rest: Sequence[nn.Module], observation: Tensor | Stack) -> Tensor:
+        """What all layers but the last make of it, as few kernels as there can be."""
         played = blocks.play(rest, self.mean.device)
-        if played and isinstance(observation, Stack) and pixels.goes_by_quarters(begin, self.shape[1:]):
-            assert isinstance(begin, nn.Conv2d) and isinstance(rest[0], nn.MaxPool2d)
+        by_quarters = played and isinstance(rest[0], nn.MaxPool2d)
+        by_quarters = by_quarters and pixels.goes_by_quarters(begin, self.shape[1:])
+        if by_quarters and isinstance(observation, Stack) and isinstance(begin, nn.Conv2d):
             x = pixels.by_quarters(observation, begin, self._centre())
             return blocks.through(rest, x, begin.bias, quarters=True)
         x = self._begin(begin, observation)

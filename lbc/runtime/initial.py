@@ -31,7 +31,7 @@ def begin_with(experiment: Experiment, directory: Path) -> None:
         if difference:
             raise UserError(f"the weights of run.init '{directory}' do not fit: {difference}.")
         learner.network.load_state_dict(weights)
-        learner.restore_optimizer({})
+        learner.restore_optimizer({})  # the mean of the weights begins with these
         experiment.server.push(learner.policy.index, learner.network, version=0)
 
 

@@ -72,7 +72,7 @@ def test_the_mean_says_the_same_while_statistics_move():
     assert float((averaged.value - newest.value).abs().max()) < 0.05 * max(spread, 0.1)
 
 
-def test_a_run_that_begins_with_another_s_weights_plays_them(run, tmp_path):
+def test_a_run_that_begins_with_another_s_weights_plays_them(run):
     config = resolve("catch", ["learner.averaged_updates=100", f"run.init={run}", "run.frames=1000"])
     begun = assemble(config)
     begin_with(begun, run)

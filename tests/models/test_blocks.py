@@ -151,10 +151,10 @@ def test_emulated_not_a_number_stays_one(place, emulated):
     assert torch.equal(grad.float(), expected)
 
 
-def outcome(torso, images, device, half=True):
+def outcome(torso, observation, device, half=True):
     """Features and the gradients of all weights under one probe."""
     with torch.autocast(device, torch.bfloat16, enabled=half):
-        z = torso(images).float()
+        z = torso(observation).float()
     torch.manual_seed(1)
     found = torch.autograd.grad((z * torch.randn(z.shape).to(device)).sum(), list(torso.parameters()))
     return [z.detach(), *found]
@@ -181,9 +181,9 @@ def a_torso_stays_what_it_is(kind, observation, device, monkeypatch, centring=Tr
         [float((made - z).norm() / z.norm()) for made, z in zip(of, exact, strict=True)]
         for of in (found, plain)
     ]
-    (z, *gradients), (usual, *others) = errors
+    (z, *ours), (usual, *others) = errors
     assert z <= 2.0 * usual + 1e-3, "features"
-    assert max(gradients) <= 2.0 * max(others) + 0.05, "a pixel that is rounded the other way moves a maximum"
+    assert max(ours) <= 2.0 * max(others) + 0.05, "a pixel that is rounded the other way moves a maximum"
 
 
 def stack(device):
